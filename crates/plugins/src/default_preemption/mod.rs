@@ -1,0 +1,3 @@
+//! The DefaultPreemption plugin.
+
+pub mod args;

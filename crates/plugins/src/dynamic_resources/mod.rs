@@ -1,0 +1,3 @@
+//! The DynamicResources plugin.
+
+pub mod args;

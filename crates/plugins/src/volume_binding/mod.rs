@@ -1,0 +1,3 @@
+//! The VolumeBinding plugin.
+
+pub mod args;
