@@ -1,0 +1,81 @@
+//! What a configuration says that has no effect, or not the one its author may
+//! expect. Notices do not keep it from being used.
+
+use steersman_api::problem::{FieldPath, Problem};
+use steersman_framework::point::ExtensionPoint;
+use steersman_framework::registry::{Build, Registry};
+
+use crate::resolve::ResolvedPlugins;
+use crate::wire::{Configuration, PluginSet, Profile};
+
+/// Collects the notices about a valid configuration.
+pub(crate) fn collect(
+    config: &Configuration,
+    resolved: &[ResolvedPlugins],
+    registry: &Registry,
+) -> Vec<Problem> {
+    let mut notices = Vec::new();
+    let profiles = FieldPath::root().field("profiles");
+    for (i, (profile, plugins)) in config.profiles.iter().zip(resolved).enumerate() {
+        let at = profiles.index(i);
+        sets(profile, &at.field("plugins"), registry, &mut notices);
+        for (j, entry) in profile.plugin_config.iter().enumerate() {
+            if !plugins.names().contains(&entry.name.as_str()) {
+                let at = at.field("pluginConfig").index(j);
+                let what = format!("no effect, as plugin {:?} is not enabled", entry.name);
+                notices.push(Problem::new(&at, what));
+            }
+        }
+        planned(plugins, &at.field("plugins"), registry, &mut notices);
+    }
+    notices
+}
+
+fn sets(profile: &Profile, at: &FieldPath, registry: &Registry, notices: &mut Vec<Problem>) {
+    let plugins = &profile.plugins;
+    let points = ExtensionPoint::ALL.map(|point| (point.config_field(), plugins.at(point)));
+    for (field, set) in points.into_iter().chain([("multiPoint", &plugins.multi_point)]) {
+        set_entries(set, &at.field(field), registry, notices);
+    }
+    let placement = [
+        ("placementGenerate", &plugins.placement_generate),
+        ("placementScore", &plugins.placement_score),
+    ];
+    for (field, set) in placement {
+        if *set != PluginSet::default() {
+            let what = "no effect, as the feature TopologyAwareWorkloadScheduling is off";
+            notices.push(Problem::new(&at.field(field), what));
+        }
+    }
+}
+
+fn set_entries(set: &PluginSet, at: &FieldPath, registry: &Registry, notices: &mut Vec<Problem>) {
+    for plugin in &set.enabled {
+        if let (Some(i), true) = (plugin.written_at, plugin.weight < 0) {
+            let what = "a negative weight prefers nodes with low scores";
+            notices.push(Problem::new(&at.field("enabled").index(i).field("weight"), what));
+        }
+    }
+    for (i, plugin) in set.disabled.iter().enumerate() {
+        if plugin.name != "*" && registry.get(&plugin.name).is_none() {
+            let what = format!("no effect, as plugin {:?} does not exist", plugin.name);
+            notices.push(Problem::new(&at.field("disabled").index(i), what));
+        }
+    }
+}
+
+fn planned(
+    plugins: &ResolvedPlugins,
+    at: &FieldPath,
+    registry: &Registry,
+    notices: &mut Vec<Problem>,
+) {
+    let is_planned = |name: &&'static str| {
+        registry.get(name).is_some_and(|plugin| matches!(plugin.build, Build::Planned))
+    };
+    let missing: Vec<&str> = plugins.names().into_iter().filter(is_planned).collect();
+    if !missing.is_empty() {
+        let what = format!("runs without plugins that are not there yet: {}", missing.join(", "));
+        notices.push(Problem::new(at, what));
+    }
+}
