@@ -1,0 +1,75 @@
+//! The binding cycle: a self-contained piece of work that runs beside the core.
+
+use std::fmt;
+use std::sync::Arc;
+
+use steersman_api::key::PodUid;
+use steersman_api::name::Name;
+use steersman_api::pod::PodInfo;
+use steersman_framework::extensions::BindCtx;
+use steersman_framework::observer::Observer;
+use steersman_framework::state::CycleState;
+use steersman_framework::world::ClusterWriter;
+
+use crate::profile::Profile;
+use crate::runner::{BindOutcome, run_binding};
+
+/// A pod on its way to a node. A driver runs it and reports its end.
+pub struct BindingCycle {
+    pub(crate) pod: Arc<PodInfo>,
+    pub(crate) node: Name,
+    pub(crate) profile: Arc<Profile>,
+    pub(crate) state: Arc<CycleState>,
+    /// Tells this cycle from an earlier one of the same pod.
+    pub(crate) ticket: u64,
+}
+
+/// How a binding cycle ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BindingReport {
+    pub(crate) pod: PodUid,
+    pub(crate) ticket: u64,
+    pub(crate) outcome: BindOutcome,
+}
+
+impl BindingReport {
+    /// The pod.
+    pub fn pod(&self) -> &PodUid {
+        &self.pod
+    }
+
+    /// Whether the pod was bound.
+    pub fn is_bound(&self) -> bool {
+        self.outcome == BindOutcome::Bound
+    }
+}
+
+impl BindingCycle {
+    /// The pod.
+    pub fn pod(&self) -> &Arc<PodInfo> {
+        &self.pod
+    }
+
+    /// Where it goes.
+    pub fn node(&self) -> &Name {
+        &self.node
+    }
+
+    /// Runs PreBind, Bind and PostBind. Plugins that panic fail this binding
+    /// only.
+    pub async fn run(
+        self,
+        world: &dyn ClusterWriter,
+        observer: &mut (dyn Observer + Send),
+    ) -> BindingReport {
+        let ctx = BindCtx { pod: &self.pod, node: &self.node, state: &self.state, world };
+        let outcome = run_binding(&self.profile, ctx, observer).await;
+        BindingReport { pod: self.pod.uid.clone(), ticket: self.ticket, outcome }
+    }
+}
+
+impl fmt::Debug for BindingCycle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BindingCycle({} -> {})", self.pod.key, self.node)
+    }
+}

@@ -1,0 +1,243 @@
+//! The judging half of a scheduling cycle: which nodes can run a pod, and which
+//! of them is best.
+
+use steersman_api::node_info::NodeIdx;
+use steersman_api::pod::PodInfo;
+use steersman_framework::cluster::Cluster;
+use steersman_framework::diagnosis::{Diagnosis, NodeRejection, OthersRejection};
+use steersman_framework::extensions::NodeScore;
+use steersman_framework::observer::Observer;
+use steersman_framework::state::CycleState;
+
+use crate::profile::{PluginSet, Profile};
+use crate::queue::Nominations;
+use crate::runner::{Failed, FilterSet, NoNodes, NodeAnswer, Prepared, pre_filter};
+
+/// What a cycle reads.
+#[derive(Clone, Copy)]
+pub(crate) struct Inputs<'a> {
+    pub(crate) profile: &'a Profile,
+    pub(crate) pod: &'a PodInfo,
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) nominations: &'a Nominations,
+}
+
+/// Which nodes to look at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sampling {
+    /// Where in the evaluation order to start.
+    pub(crate) start: usize,
+    /// Enough feasible nodes.
+    pub(crate) wanted: usize,
+}
+
+/// Below this many nodes all are looked at.
+const MIN_FEASIBLE_NODES: usize = 100;
+/// The least share of nodes that is looked at, in percent.
+const MIN_PERCENTAGE: usize = 5;
+
+impl Sampling {
+    /// All nodes.
+    pub(crate) const ALL: Self = Self { start: 0, wanted: usize::MAX };
+
+    /// How many feasible nodes are enough among `n_nodes`: `percentage` of
+    /// them; a share that shrinks with their number when it is 0; never fewer
+    /// than [`MIN_FEASIBLE_NODES`].
+    pub(crate) fn wanted(percentage: u8, n_nodes: usize) -> usize {
+        let percentage = match percentage {
+            0 => 50_usize.saturating_sub(n_nodes / 125).max(MIN_PERCENTAGE),
+            given => given.into(),
+        };
+        if n_nodes < MIN_FEASIBLE_NODES || percentage >= 100 {
+            return n_nodes;
+        }
+        (n_nodes * percentage / 100).max(MIN_FEASIBLE_NODES)
+    }
+}
+
+/// The result of filtering.
+#[derive(Debug)]
+pub(crate) struct Filtered {
+    /// In evaluation order.
+    pub(crate) feasible: Vec<NodeIdx>,
+    /// Why the others are not.
+    pub(crate) diagnosis: Diagnosis,
+    /// Plugins that rejected anything.
+    pub(crate) rejected_by: PluginSet,
+    /// Plugins that the pod does not need.
+    pub(crate) skip: PluginSet,
+    /// How many nodes were looked at.
+    pub(crate) n_evaluated: usize,
+}
+
+impl Inputs<'_> {
+    /// Finds feasible nodes. What plugins prepared stays in `state`.
+    pub(crate) fn filter(
+        &self,
+        state: &mut CycleState,
+        sampling: Sampling,
+        observer: &mut dyn Observer,
+    ) -> Result<Filtered, Failed> {
+        let mut filtered = Filtered {
+            feasible: Vec::new(),
+            diagnosis: Diagnosis { n_nodes: self.cluster.nodes().len(), ..Diagnosis::default() },
+            rejected_by: PluginSet::default(),
+            skip: PluginSet::default(),
+            n_evaluated: 0,
+        };
+        let prepared = match pre_filter(self.profile, self.pod, self.cluster, state, observer)? {
+            Ok(prepared) => prepared,
+            Err(no_nodes) => {
+                self.note_no_nodes(no_nodes, &mut filtered);
+                return Ok(filtered);
+            }
+        };
+        filtered.skip = prepared.skip;
+        filtered.rejected_by = prepared.narrowed_by;
+        filtered.diagnosis.others.clone_from(&prepared.others);
+        let filters = FilterSet {
+            profile: self.profile,
+            skip: prepared.skip,
+            pod: self.pod,
+            cluster: self.cluster,
+            nominations: self.nominations,
+        };
+        // Room may have been made on the nominated node: no other is looked at
+        // while it fits there.
+        if sampling.wanted != usize::MAX {
+            if let Some(idx) = self.nominated_node() {
+                self.check(&filters, state, idx, &mut filtered, observer)?;
+                if !filtered.feasible.is_empty() {
+                    self.finish(&mut filtered);
+                    return Ok(filtered);
+                }
+            }
+        }
+        for idx in self.candidates(&prepared, sampling.start) {
+            if filtered.feasible.len() >= sampling.wanted {
+                break;
+            }
+            self.check(&filters, state, idx, &mut filtered, observer)?;
+            filtered.n_evaluated += 1;
+        }
+        self.finish(&mut filtered);
+        Ok(filtered)
+    }
+
+    fn nominated_node(&self) -> Option<NodeIdx> {
+        let name = self.nominations.node_of(&self.pod.uid).or(self.pod.nominated_node.as_ref())?;
+        Some(self.cluster.nodes().by_name(name)?.idx())
+    }
+
+    /// The nodes to look at, from `start` on and around.
+    fn candidates(&self, prepared: &Prepared, start: usize) -> Vec<NodeIdx> {
+        let nodes = self.cluster.nodes();
+        if let Some(names) = &prepared.candidates {
+            return names.iter().filter_map(|n| nodes.by_name(n)).map(|n| n.idx()).collect();
+        }
+        let order = nodes.evaluation_order();
+        let (before, after) = order.split_at(start.min(order.len()));
+        after.iter().chain(before).copied().collect()
+    }
+
+    fn check(
+        &self,
+        filters: &FilterSet<'_>,
+        state: &CycleState,
+        idx: NodeIdx,
+        filtered: &mut Filtered,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Failed> {
+        let Some(node) = self.cluster.nodes().get(idx) else { return Ok(()) };
+        match filters.check(state, node, observer)? {
+            NodeAnswer::Fit => filtered.feasible.push(idx),
+            NodeAnswer::Rejected(plugin, rejected) => {
+                filtered.rejected_by.insert(plugin);
+                let rejection =
+                    NodeRejection { plugin: rejected.plugin, rejection: rejected.rejection };
+                filtered.diagnosis.rejected.insert(idx, rejection);
+            }
+        }
+        Ok(())
+    }
+
+    fn note_no_nodes(&self, no_nodes: NoNodes, filtered: &mut Filtered) {
+        let (plugin, rejection) = match no_nodes {
+            NoNodes::Rejected(idx, rejected) => {
+                filtered.rejected_by.insert(idx);
+                (Some(rejected.plugin), rejected.rejection)
+            }
+            NoNodes::Disjoint(plugins, rejection) => {
+                filtered.rejected_by = plugins;
+                (None, rejection)
+            }
+        };
+        filtered.diagnosis.pre_filter_message = Some(rejection.reasons.join(", "));
+        filtered.diagnosis.others = Some(OthersRejection { plugin, rejection });
+        self.finish(filtered);
+    }
+
+    fn finish(&self, filtered: &mut Filtered) {
+        filtered.diagnosis.unschedulable_plugins = self.profile.names(filtered.rejected_by);
+    }
+}
+
+/// The best node: the highest score, and among equals the one that `lot`
+/// draws.
+pub(crate) fn best(totals: &[NodeScore], lot: u64) -> Option<NodeIdx> {
+    let highest = totals.iter().map(|s| s.score).max()?;
+    let equals = || totals.iter().filter(|s| s.score == highest);
+    let n = u64::try_from(equals().count()).ok()?;
+    let drawn = usize::try_from(lot % n).ok()?;
+    equals().nth(drawn).map(|s| s.node)
+}
+
+/// A number for drawing among equals: the same for the same seed, pod and
+/// attempt, and independent of everything else, so that one draw more or less
+/// elsewhere changes nothing.
+pub(crate) fn lot(seed: u64, pod_uid: &str, attempt: u32) -> u64 {
+    // FNV-1a over the UID, then the finalizer of SplitMix64 to spread the bits.
+    let fnv = pod_uid
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |h: u64, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+    let mut z =
+        seed.wrapping_add(fnv).wrapping_add(u64::from(attempt).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_wanted(percentage: u8, n_nodes: usize, wanted: usize) {
+        assert_eq!(Sampling::wanted(percentage, n_nodes), wanted);
+    }
+
+    #[test]
+    fn looks_for_enough_feasible_nodes() {
+        check_wanted(0, 50, 50);
+        check_wanted(0, 100, 100);
+        check_wanted(0, 1000, 420);
+        check_wanted(0, 5000, 500);
+        check_wanted(0, 6000, 300);
+        check_wanted(0, 100_000, 5000);
+        check_wanted(30, 1000, 300);
+        check_wanted(1, 1000, 100);
+        check_wanted(100, 1000, 1000);
+    }
+
+    #[test]
+    fn best_is_among_the_highest_and_every_equal_can_be_drawn() {
+        let score = |node, score| NodeScore { node: NodeIdx(node), score };
+        let totals = [score(0, 5), score(1, 9), score(2, 9), score(3, 1), score(4, 9)];
+        let drawn: std::collections::BTreeSet<u32> = (0..20)
+            .filter_map(|attempt| best(&totals, lot(7, "uid", attempt)))
+            .map(|n| n.0)
+            .collect();
+        assert_eq!(drawn, [1, 2, 4].into());
+        assert_eq!(best(&[], 0), None);
+    }
+}

@@ -1,0 +1,62 @@
+//! What the scheduler thinks of a pod right now, on every node: for
+//! explanations, simulations and conformance tests. Decides nothing.
+
+use std::collections::BTreeMap;
+
+use steersman_api::name::Name;
+use steersman_framework::diagnosis::Diagnosis;
+use steersman_framework::observer::Observer;
+use steersman_framework::state::CycleState;
+
+use crate::cycle::{Inputs, Sampling};
+use crate::runner::{Failed, FilterSet, post_filter, score};
+
+/// See the module documentation.
+#[derive(Clone, Debug, Default)]
+pub struct Evaluation {
+    /// Nodes that pass every filter, with their scores.
+    pub feasible: BTreeMap<Name, NodeEvaluation>,
+    /// Why the others do not, and the pod's message.
+    pub diagnosis: Diagnosis,
+}
+
+/// A feasible node's scores.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeEvaluation {
+    /// By plugin, normalised and weighted. Plugins that skipped the pod are
+    /// missing.
+    pub scores: BTreeMap<&'static str, i64>,
+    /// Their sum.
+    pub total: i64,
+}
+
+impl Inputs<'_> {
+    /// Evaluates every node.
+    pub(crate) fn evaluate(&self, observer: &mut dyn Observer) -> Result<Evaluation, Failed> {
+        let mut state = CycleState::new();
+        let filtered = self.filter(&mut state, Sampling::ALL, observer)?;
+        let mut diagnosis = filtered.diagnosis;
+        if filtered.feasible.is_empty() {
+            let filters = FilterSet {
+                profile: self.profile,
+                skip: filtered.skip,
+                pod: self.pod,
+                cluster: self.cluster,
+                nominations: self.nominations,
+            };
+            diagnosis.post_filter_message =
+                post_filter(&filters, &state, &diagnosis, observer).message;
+            return Ok(Evaluation { feasible: BTreeMap::new(), diagnosis });
+        }
+        let table =
+            score(self.profile, self.pod, self.cluster, &mut state, &filtered.feasible, observer)?;
+        let nodes = self.cluster.nodes();
+        let rows = table.totals.iter().enumerate().filter_map(|(row, total)| {
+            let by_plugin = table.by_plugin.iter();
+            let scores = by_plugin.map(|(plugin, scores)| (*plugin, scores[row])).collect();
+            let evaluation = NodeEvaluation { scores, total: total.score };
+            Some((nodes.get(total.node)?.name().clone(), evaluation))
+        });
+        Ok(Evaluation { feasible: rows.collect(), diagnosis })
+    }
+}

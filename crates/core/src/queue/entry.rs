@@ -1,0 +1,95 @@
+//! What the queue knows of a pod.
+
+use std::sync::Arc;
+
+use steersman_api::key::PodUid;
+use steersman_api::pod::PodInfo;
+use steersman_api::time::Time;
+use steersman_framework::extensions::QueuedPod;
+
+use super::heap::Item;
+use crate::profile::{PluginIdx, PluginSet};
+
+/// A pod of the queue, wherever it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    /// The pod, when it was queued, and how often it was tried.
+    pub(crate) queued: QueuedPod,
+    /// The order of arrival: decides among pods that the queue order holds
+    /// equal.
+    pub(super) arrival: u64,
+    /// When the pod was first seen.
+    pub(crate) first_seen: Time,
+    /// How many attempts ended because no node fits.
+    pub(super) unschedulable_count: u32,
+    /// How many attempts in a row ended in an error.
+    pub(super) consecutive_errors: u32,
+    /// Whether the last attempt ended in an error: such pods wait their full
+    /// time.
+    pub(super) last_was_error: bool,
+    /// The plugins that rejected it the last time.
+    pub(crate) rejected_by: PluginSet,
+    /// What it was woken by since, for counting wake-ups in vain.
+    pub(crate) woken_by: Option<WakeReason>,
+    /// When its backoff ends.
+    pub(super) backoff_until: Time,
+}
+
+/// What brought a pod back from the unschedulable ones.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct WakeReason {
+    /// The event's label.
+    pub(crate) event: String,
+    /// The plugin whose hint said so; empty for the flush.
+    pub(crate) plugin: &'static str,
+}
+
+/// Where a pod stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the activeQ.
+    Active,
+    /// Waiting out its backoff.
+    Backoff,
+    /// Waiting for an event that may help.
+    Unschedulable,
+    /// Kept out by a PreEnqueue plugin.
+    Gated,
+    /// Being scheduled or bound.
+    InFlight,
+}
+
+/// A pod that a PreEnqueue plugin keeps out, and which.
+#[derive(Clone, Debug)]
+pub(super) struct GatedEntry {
+    pub(super) entry: Entry,
+    pub(super) by: PluginIdx,
+    pub(super) reason: String,
+}
+
+impl Entry {
+    pub(super) fn new(pod: Arc<PodInfo>, arrival: u64, now: Time) -> Self {
+        Self {
+            queued: QueuedPod { pod, queued_at: now, attempts: 0 },
+            arrival,
+            first_seen: now,
+            unschedulable_count: 0,
+            consecutive_errors: 0,
+            last_was_error: false,
+            rejected_by: PluginSet::default(),
+            woken_by: None,
+            backoff_until: now,
+        }
+    }
+
+    /// The pod.
+    pub(crate) fn pod(&self) -> &Arc<PodInfo> {
+        &self.queued.pod
+    }
+}
+
+impl Item for Entry {
+    fn uid(&self) -> &PodUid {
+        &self.queued.pod.uid
+    }
+}

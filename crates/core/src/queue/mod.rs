@@ -1,0 +1,290 @@
+//! The scheduling queue: every pod that waits for a node stands in exactly one
+//! place of it.
+//!
+//! ```text
+//!            add                        pop
+//!   (new) ───────► activeQ ───────────────────────► in flight ──► bound
+//!     │               ▲  ▲                              │
+//!     │ PreEnqueue    │  │ backoff over,                │ no node fits / error
+//!     ▼               │  │ or activeQ empty             ▼
+//!   gated ────────────┘  └────── backoffQ ◄──── unschedulable pods
+//!         gate gone                     ▲   event that may help │
+//!                                       └───────────────────────┘
+//! ```
+//!
+//! Owner: [`crate::Scheduler`]. The queue asks no plugin but PreEnqueue and the
+//! queueing hints, and knows no node.
+
+mod backoff;
+mod entry;
+mod heap;
+mod in_flight;
+mod nominations;
+mod places;
+mod wake;
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use steersman_api::key::PodUid;
+use steersman_api::name::Name;
+use steersman_api::pod::PodInfo;
+use steersman_api::time::Time;
+use steersman_framework::cluster::Cluster;
+use steersman_framework::extensions::QueueSort;
+
+pub(crate) use backoff::Backoff;
+use entry::GatedEntry;
+pub use entry::Place;
+pub(crate) use entry::{Entry, WakeReason};
+use heap::IndexedHeap;
+pub(crate) use in_flight::Happened;
+use in_flight::InFlight;
+pub(crate) use nominations::{Nomination, Nominations};
+pub use places::QueueCounts;
+pub(crate) use wake::WakeStats;
+
+use crate::profile::{PluginSet, Profile};
+use crate::runner::{Gate, pre_enqueue};
+
+/// The profiles by scheduler name.
+pub(crate) type Profiles = BTreeMap<Name, Arc<Profile>>;
+
+/// How long a pod stays unschedulable at the longest: a last resort against
+/// lost events. The reference's `podMaxInUnschedulablePodsDuration`.
+const MAX_UNSCHEDULABLE: Duration = Duration::from_secs(5 * 60);
+
+/// See the module documentation.
+pub(crate) struct SchedulingQueue {
+    profiles: Profiles,
+    sort: Arc<dyn QueueSort>,
+    backoff: Backoff,
+    active: IndexedHeap<Entry>,
+    /// Pods whose last attempt failed because no node fits.
+    backing_off: IndexedHeap<Entry>,
+    /// Pods whose last attempt ended in an error: they wait their full time,
+    /// also when nothing else is to do.
+    backing_off_after_error: IndexedHeap<Entry>,
+    /// By the plugins that rejected them, then by arrival: an event looks only
+    /// at pods of plugins that want to hear of it.
+    unschedulable: BTreeMap<(Name, PluginSet), BTreeMap<u64, Entry>>,
+    /// Where in `unschedulable` a pod stands.
+    unschedulable_at: HashMap<PodUid, ((Name, PluginSet), u64)>,
+    gated: BTreeMap<u64, GatedEntry>,
+    gated_at: HashMap<PodUid, u64>,
+    in_flight: InFlight,
+    /// Entries of pods in flight, to go on from when they fail.
+    flying: HashMap<PodUid, Entry>,
+    nominations: Nominations,
+    arrivals: u64,
+    wake_stats: WakeStats,
+}
+
+/// Why an attempt failed.
+#[derive(Clone, Debug)]
+pub(crate) enum Failure {
+    /// Plugins rejected the pod.
+    Rejected(PluginSet),
+    /// Something went wrong.
+    Error,
+}
+
+impl SchedulingQueue {
+    pub(crate) fn new(profiles: Profiles, sort: Arc<dyn QueueSort>, backoff: Backoff) -> Self {
+        Self {
+            profiles,
+            sort,
+            backoff,
+            active: IndexedHeap::default(),
+            backing_off: IndexedHeap::default(),
+            backing_off_after_error: IndexedHeap::default(),
+            unschedulable: BTreeMap::new(),
+            unschedulable_at: HashMap::new(),
+            gated: BTreeMap::new(),
+            gated_at: HashMap::new(),
+            in_flight: InFlight::default(),
+            flying: HashMap::new(),
+            nominations: Nominations::default(),
+            arrivals: 0,
+            wake_stats: WakeStats::default(),
+        }
+    }
+
+    /// The pods nominated to nodes.
+    pub(crate) fn nominations(&self) -> &Nominations {
+        &self.nominations
+    }
+
+    pub(crate) fn nominate(&mut self, pod: Arc<PodInfo>, node: Name) {
+        self.nominations.set(pod, node);
+    }
+
+    pub(crate) fn end_nomination(&mut self, uid: &PodUid) {
+        self.nominations.remove(uid);
+    }
+
+    pub(crate) fn wake_stats(&self) -> &WakeStats {
+        &self.wake_stats
+    }
+
+    /// Takes in a pod that was not here before.
+    pub(crate) fn add(&mut self, pod: Arc<PodInfo>, cluster: &Cluster, now: Time) {
+        self.arrivals += 1;
+        self.nominations.from_status(&pod);
+        let entry = Entry::new(pod, self.arrivals, now);
+        self.enqueue(entry, cluster, now);
+    }
+
+    /// Puts a pod into the activeQ or, while it backs off, into the backoffQ;
+    /// unless a PreEnqueue plugin keeps it out.
+    fn enqueue(&mut self, entry: Entry, cluster: &Cluster, now: Time) {
+        let profile = self.profiles.get(&entry.pod().spec.scheduler_name);
+        let gate = profile.and_then(|profile| pre_enqueue(profile, entry.pod(), cluster));
+        match gate {
+            Some(gate) => self.keep_out(entry, gate),
+            None if entry.backoff_until > now => self.back_off(entry),
+            None => {
+                let order = active_order(self.sort.as_ref());
+                self.active.push(entry, order);
+            }
+        }
+    }
+
+    fn keep_out(&mut self, entry: Entry, gate: Gate) {
+        self.gated_at.insert(entry.pod().uid.clone(), entry.arrival);
+        let gated = GatedEntry { by: gate.plugin, reason: gate.reason, entry };
+        self.gated.insert(gated.entry.arrival, gated);
+    }
+
+    fn back_off(&mut self, entry: Entry) {
+        let heap = if entry.last_was_error {
+            &mut self.backing_off_after_error
+        } else {
+            &mut self.backing_off
+        };
+        heap.push(entry, backoff_order(self.sort.as_ref()));
+    }
+
+    /// The next pod to try; it is in flight from now on. When the activeQ is
+    /// empty a pod that still backs off is taken, unless it does so after an
+    /// error: there is nothing better to do.
+    pub(crate) fn pop(&mut self) -> Option<Entry> {
+        let sort = self.sort.as_ref();
+        let popped = match self.active.pop(active_order(sort)) {
+            Some(entry) => Some(entry),
+            None => self.backing_off.pop(backoff_order(sort)),
+        };
+        let mut entry = popped?;
+        entry.queued.attempts += 1;
+        let uid = entry.pod().uid.clone();
+        self.in_flight.start(uid.clone());
+        self.flying.insert(uid, entry.clone());
+        Some(entry)
+    }
+
+    /// A pod in flight is bound, or gone.
+    pub(crate) fn done(&mut self, uid: &PodUid) {
+        if let Some(entry) = self.flying.remove(uid) {
+            self.wake_stats.settle(entry.woken_by, true);
+        }
+        self.in_flight.drop_pod(uid);
+        self.nominations.remove(uid);
+    }
+
+    /// A pod in flight could not be scheduled or bound: it waits out its
+    /// backoff if an event since may have helped it, and for such an event
+    /// otherwise.
+    pub(crate) fn fail(&mut self, uid: &PodUid, failure: Failure, cluster: &Cluster, now: Time) {
+        let missed = self.in_flight.finish(uid);
+        let Some(mut entry) = self.flying.remove(uid) else { return };
+        self.nominations.from_status(&entry.queued.pod);
+        self.wake_stats.settle(entry.woken_by.take(), false);
+        entry.queued.queued_at = now;
+        entry.rejected_by = PluginSet::default();
+        let plugins = match failure {
+            Failure::Rejected(plugins) if !plugins.is_empty() => plugins,
+            Failure::Rejected(_) | Failure::Error => {
+                entry.consecutive_errors += 1;
+                entry.last_was_error = true;
+                entry.backoff_until = self.backoff.until(now, entry.consecutive_errors);
+                self.enqueue(entry, cluster, now);
+                return;
+            }
+        };
+        entry.last_was_error = false;
+        entry.consecutive_errors = 0;
+        entry.unschedulable_count += 1;
+        entry.rejected_by = plugins;
+        entry.backoff_until = self.backoff.until(now, entry.unschedulable_count);
+        let woken = missed.iter().find_map(|h| self.wake_reason(&entry, h, cluster));
+        match woken {
+            Some(reason) => {
+                entry.woken_by = Some(reason);
+                self.enqueue(entry, cluster, now);
+            }
+            None => self.set_aside(entry),
+        }
+    }
+
+    fn set_aside(&mut self, entry: Entry) {
+        let group = (entry.pod().spec.scheduler_name.clone(), entry.rejected_by);
+        let place = (group.clone(), entry.arrival);
+        self.unschedulable_at.insert(entry.pod().uid.clone(), place);
+        self.unschedulable.entry(group).or_default().insert(entry.arrival, entry);
+    }
+
+    /// Moves pods whose time has come: backoffs that are over, and pods that
+    /// have been unschedulable for too long.
+    pub(crate) fn advance(&mut self, cluster: &Cluster, now: Time) {
+        for after_error in [false, true] {
+            while let Some(entry) = self.pop_backed_off(after_error, now) {
+                self.enqueue(entry, cluster, now);
+            }
+        }
+        let overdue: Vec<PodUid> = self
+            .unschedulable
+            .values()
+            .flat_map(BTreeMap::values)
+            .filter(|entry| now.since(entry.queued.queued_at) >= MAX_UNSCHEDULABLE)
+            .map(|entry| entry.pod().uid.clone())
+            .collect();
+        for uid in overdue {
+            self.wake_stats.flushed += 1;
+            let reason = WakeReason { event: "UnschedulableTimeout".to_owned(), plugin: "" };
+            self.wake_up(&uid, reason, cluster, now);
+        }
+    }
+
+    fn pop_backed_off(&mut self, after_error: bool, now: Time) -> Option<Entry> {
+        let sort = self.sort.as_ref();
+        let heap =
+            if after_error { &mut self.backing_off_after_error } else { &mut self.backing_off };
+        if heap.peek()?.backoff_until > now {
+            return None;
+        }
+        heap.pop(backoff_order(sort))
+    }
+
+    /// When [`SchedulingQueue::advance`] has something to do next.
+    pub(crate) fn next_timer(&self) -> Option<Time> {
+        let backoffs = [&self.backing_off, &self.backing_off_after_error];
+        let backoff = backoffs.into_iter().filter_map(|h| h.peek()).map(|e| e.backoff_until).min();
+        let unschedulable = self.unschedulable.values().flat_map(BTreeMap::values);
+        let flush =
+            unschedulable.map(|entry| entry.queued.queued_at.after(MAX_UNSCHEDULABLE)).min();
+        backoff.into_iter().chain(flush).min()
+    }
+}
+
+/// The order of the activeQ: what the QueueSort plugin says, then arrival.
+fn active_order(sort: &dyn QueueSort) -> impl Fn(&Entry, &Entry) -> Ordering {
+    move |a, b| sort.compare(&a.queued, &b.queued).then(a.arrival.cmp(&b.arrival))
+}
+
+/// The order of the backoffQ: the end of the wait, then as the activeQ.
+fn backoff_order(sort: &dyn QueueSort) -> impl Fn(&Entry, &Entry) -> Ordering {
+    let active = active_order(sort);
+    move |a, b| a.backoff_until.cmp(&b.backoff_until).then_with(|| active(a, b))
+}

@@ -1,0 +1,200 @@
+//! Waking: which pods a change may help.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use steersman_api::key::PodUid;
+use steersman_api::name::Name;
+use steersman_api::pod::PodInfo;
+use steersman_api::time::Time;
+use steersman_framework::cluster::Cluster;
+use steersman_framework::events::{Change, Hint, HintCtx};
+
+use super::entry::Entry;
+use super::{Happened, Nomination, SchedulingQueue, WakeReason};
+use crate::profile::{PluginSet, Profile, WakeSlot};
+use crate::runner::run_quietly;
+
+/// How often pods were woken, and how often in vain.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WakeStats {
+    /// By reason: wake-ups after which the pod found a node, and others.
+    pub(crate) by_reason: BTreeMap<WakeReason, (u64, u64)>,
+    /// Pods that the last-resort flush had to bring back.
+    pub(crate) flushed: u64,
+}
+
+impl WakeStats {
+    pub(super) fn settle(&mut self, reason: Option<WakeReason>, helped: bool) {
+        let Some(reason) = reason else { return };
+        let (useful, vain) = self.by_reason.entry(reason).or_default();
+        *(if helped { useful } else { vain }) += 1;
+    }
+}
+
+impl SchedulingQueue {
+    /// Something changed: wakes the unschedulable pods that it may help, and
+    /// remembers it for those in flight. The cluster is in the state after the
+    /// change.
+    pub(crate) fn happened(&mut self, change: Change, cluster: &Cluster, now: Time) {
+        if let Some(happened) = Happened::new(change) {
+            self.take_in(&happened, cluster, now);
+        }
+    }
+
+    /// As [`SchedulingQueue::happened`], when a nomination ended or its pod
+    /// changed: pods of higher priority never counted it.
+    pub(crate) fn nomination_changed(&mut self, before: &Nomination, cluster: &Cluster, now: Time) {
+        let after = self.nominations.get(&before.pod.uid).filter(|after| after.node == before.node);
+        if after.as_ref().is_some_and(|after| Arc::ptr_eq(&after.pod, &before.pod)) {
+            return;
+        }
+        let new = after.map(|after| after.as_placed());
+        let change = Change::AssignedPod { old: Some(before.as_placed()), new };
+        if let Some(happened) = Happened::new(change) {
+            let happened = happened.up_to_priority(before.pod.spec.priority);
+            self.take_in(&happened, cluster, now);
+        }
+    }
+
+    fn take_in(&mut self, happened: &Happened, cluster: &Cluster, now: Time) {
+        self.in_flight.record(happened);
+        for (uid, reason) in self.helped(happened, cluster) {
+            self.wake_up(&uid, reason, cluster, now);
+        }
+        self.try_gated(happened, cluster, now);
+    }
+
+    fn helped(&self, happened: &Happened, cluster: &Cluster) -> Vec<(PodUid, WakeReason)> {
+        let mut helped = Vec::new();
+        for ((scheduler, plugins), entries) in &self.unschedulable {
+            if !self.concerns(scheduler, *plugins, happened) {
+                continue;
+            }
+            for entry in entries.values() {
+                if let Some(reason) = self.wake_reason(entry, happened, cluster) {
+                    helped.push((entry.pod().uid.clone(), reason));
+                }
+            }
+        }
+        helped
+    }
+
+    /// Whether any of `plugins` wants to hear of what happened.
+    fn concerns(&self, scheduler: &Name, plugins: PluginSet, happened: &Happened) -> bool {
+        let Some(profile) = self.profiles.get(scheduler) else { return true };
+        listening(profile, plugins, happened).next().is_some()
+    }
+
+    /// Why a change may help a pod; `None` when every plugin that rejected it
+    /// says it does not.
+    pub(super) fn wake_reason(
+        &self,
+        entry: &Entry,
+        happened: &Happened,
+        cluster: &Cluster,
+    ) -> Option<WakeReason> {
+        let pod = entry.pod();
+        if !happened.may_concern(pod) {
+            return None;
+        }
+        let profile = self.profiles.get(&pod.spec.scheduler_name)?;
+        let ctx = HintCtx { pod, cluster };
+        let woken = listening(profile, entry.rejected_by, happened).find(|wake| {
+            let Some((_, hints)) = &wake.hints else { return true };
+            // A hint that fails must not leave the pod behind.
+            run_quietly(wake.name, || hints.hint(&ctx, &happened.change))
+                .map_or(true, |hint| hint == Hint::Queue)
+        })?;
+        Some(WakeReason { event: happened.event.to_string(), plugin: woken.name })
+    }
+
+    /// Brings an unschedulable pod back.
+    pub(super) fn wake_up(
+        &mut self,
+        uid: &PodUid,
+        reason: WakeReason,
+        cluster: &Cluster,
+        now: Time,
+    ) {
+        let Some(mut entry) = self.take_unschedulable(uid) else { return };
+        entry.woken_by = Some(reason);
+        self.enqueue(entry, cluster, now);
+    }
+
+    /// Asks the PreEnqueue plugins again about pods they keep out, when the
+    /// change is one that the plugin in the way waits for.
+    fn try_gated(&mut self, happened: &Happened, cluster: &Cluster, now: Time) {
+        let waiting = |(arrival, gated): (&u64, &super::GatedEntry)| {
+            let profile = self.profiles.get(&gated.entry.pod().spec.scheduler_name)?;
+            let mut by = PluginSet::default();
+            by.insert(gated.by);
+            listening(profile, by, happened).next().map(|_| *arrival)
+        };
+        let arrivals: Vec<u64> = self.gated.iter().filter_map(waiting).collect();
+        for arrival in arrivals {
+            let Some(gated) = self.gated.remove(&arrival) else { continue };
+            self.gated_at.remove(&gated.entry.pod().uid);
+            self.enqueue(gated.entry, cluster, now);
+        }
+    }
+
+    /// Takes in a newer version of a pod that is somewhere in the queue.
+    pub(crate) fn update(&mut self, new: Arc<PodInfo>, cluster: &Cluster, now: Time) {
+        let uid = new.uid.clone();
+        // A pod in flight takes room on its node; what its status says of a
+        // nomination counts again when it fails.
+        if let Some(old) = self.flying.get(&uid).map(|entry| entry.pod().clone()) {
+            if let Some(entry) = self.flying.get_mut(&uid) {
+                entry.queued.pod = new.clone();
+            }
+            // Only this pod may look back at it; the others see an update of
+            // another pod, which the caller tells of.
+            if let Some(happened) = Happened::new(Change::TargetPod { old, new }) {
+                self.in_flight.record_for(&uid, &happened);
+            }
+            return;
+        }
+        if let Some(old) = self.pod(&uid).cloned() {
+            self.nominations.update(&old, &new);
+        }
+        if let Some(mut entry) = self.take_waiting(&uid) {
+            entry.queued.pod = new;
+            self.enqueue(entry, cluster, now);
+            return;
+        }
+        if let Some(arrival) = self.gated_at.remove(&uid) {
+            if let Some(mut gated) = self.gated.remove(&arrival) {
+                gated.entry.queued.pod = new;
+                self.enqueue(gated.entry, cluster, now);
+            }
+            return;
+        }
+        let Some(mut entry) = self.take_unschedulable(&uid) else { return };
+        let old = std::mem::replace(&mut entry.queued.pod, new.clone());
+        let reason = Happened::new(Change::TargetPod { old, new })
+            .and_then(|happened| self.wake_reason(&entry, &happened, cluster));
+        match reason {
+            Some(reason) => {
+                entry.woken_by = Some(reason);
+                self.enqueue(entry, cluster, now);
+            }
+            None => self.set_aside(entry),
+        }
+    }
+}
+
+/// Those of `plugins` that want to hear of what happened.
+fn listening<'a>(
+    profile: &'a Profile,
+    plugins: PluginSet,
+    happened: &'a Happened,
+) -> impl Iterator<Item = &'a WakeSlot> {
+    profile.wake.iter().filter(move |wake| {
+        plugins.contains(wake.idx)
+            && wake
+                .hints
+                .as_ref()
+                .is_none_or(|(events, _)| events.iter().any(|e| e.covers(&happened.event)))
+    })
+}

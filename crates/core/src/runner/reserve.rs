@@ -1,0 +1,96 @@
+//! Reserve, its undoing, and Permit.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use steersman_api::name::Name;
+use steersman_api::pod::PodInfo;
+use steersman_framework::cluster::Cluster;
+use steersman_framework::extensions::{CycleCtx, PrepareCtx};
+use steersman_framework::observer::{Call, Observer};
+use steersman_framework::point::ExtensionPoint;
+use steersman_framework::state::CycleState;
+use steersman_framework::verdict::{PermitVerdict, ReserveVerdict};
+
+use super::{Failed, Rejected, run, run_quietly};
+use crate::profile::{PluginIdx, Profile};
+
+/// Asks every Reserve plugin in order; the first that says no ends it. The
+/// caller undoes with [`unreserve`].
+pub(crate) fn reserve(
+    profile: &Profile,
+    pod: &PodInfo,
+    cluster: &Cluster,
+    state: &mut CycleState,
+    node: &Name,
+    observer: &mut dyn Observer,
+) -> Result<Option<(PluginIdx, Rejected)>, Failed> {
+    for slot in &profile.reserve {
+        let call =
+            Call { point: ExtensionPoint::Reserve, plugin: slot.name, pod, node: Some(node) };
+        let mut ctx = PrepareCtx { pod, cluster, state };
+        match run(call, observer, || slot.plugin.reserve(&mut ctx, node))? {
+            ReserveVerdict::Reserved => {}
+            ReserveVerdict::Reject(rejection) => {
+                return Ok(Some((slot.idx, Rejected { plugin: slot.name, rejection })));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Undoes reservations, the last one first. All plugins are told, also those
+/// that were not asked: the contract says that this does no harm.
+pub(crate) fn unreserve(
+    profile: &Profile,
+    pod: &PodInfo,
+    cluster: &Cluster,
+    state: &CycleState,
+    node: &Name,
+) -> Vec<Failed> {
+    let ctx = CycleCtx { pod, cluster, state };
+    let undo = |slot: &crate::profile::Slot<dyn steersman_framework::extensions::Reserve>| {
+        run_quietly(slot.name, || {
+            slot.plugin.unreserve(&ctx, node);
+            Ok(())
+        })
+        .err()
+    };
+    profile.reserve.iter().rev().filter_map(undo).collect()
+}
+
+/// What Permit plugins decided together.
+#[derive(Debug)]
+pub(crate) enum Permitted {
+    Allow,
+    Reject(PluginIdx, Rejected),
+    /// Each plugin that wants to wait, and for how long at most.
+    Wait(BTreeMap<&'static str, Duration>),
+}
+
+/// Asks every Permit plugin.
+pub(crate) fn permit(
+    profile: &Profile,
+    pod: &PodInfo,
+    cluster: &Cluster,
+    state: &mut CycleState,
+    node: &Name,
+    observer: &mut dyn Observer,
+) -> Result<Permitted, Failed> {
+    let mut waits = BTreeMap::new();
+    for slot in &profile.permit {
+        let call = Call { point: ExtensionPoint::Permit, plugin: slot.name, pod, node: Some(node) };
+        let mut ctx = PrepareCtx { pod, cluster, state };
+        match run(call, observer, || slot.plugin.permit(&mut ctx, node))? {
+            PermitVerdict::Allow => {}
+            PermitVerdict::Reject(rejection) => {
+                let rejected = Rejected { plugin: slot.name, rejection };
+                return Ok(Permitted::Reject(slot.idx, rejected));
+            }
+            PermitVerdict::Wait(timeout) => {
+                waits.insert(slot.name, timeout);
+            }
+        }
+    }
+    Ok(if waits.is_empty() { Permitted::Allow } else { Permitted::Wait(waits) })
+}

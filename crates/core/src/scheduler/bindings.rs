@@ -1,0 +1,241 @@
+//! Pods with a chosen node, until their binding has ended: waiting at Permit,
+//! then binding.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use steersman_api::duration::GoDuration;
+use steersman_api::key::PodUid;
+use steersman_api::name::Name;
+use steersman_api::pod::PodInfo;
+use steersman_api::time::Time;
+use steersman_framework::state::CycleState;
+use steersman_framework::verdict::{Reason, Rejection};
+
+use super::Scheduler;
+use crate::binding::{BindingCycle, BindingReport};
+use crate::event::{Effect, FailureReason};
+use crate::profile::Profile;
+use crate::queue::Failure;
+use crate::runner::{BindOutcome, Rejected, unreserve};
+
+/// A pod on its way.
+pub(super) struct Binding {
+    pub(super) pod: Arc<PodInfo>,
+    pub(super) profile: Arc<Profile>,
+    pub(super) node: Name,
+    pub(super) state: Arc<CycleState>,
+    pub(super) ticket: u64,
+    pub(super) stage: Stage,
+    /// The latest version seen since.
+    pub(super) latest: Option<Arc<PodInfo>>,
+    /// What the watch said of the pod meanwhile.
+    pub(super) fate: Option<Fate>,
+}
+
+/// How far it is.
+pub(super) enum Stage {
+    /// Held by Permit plugins.
+    Waiting(BTreeMap<&'static str, Wait>),
+    /// The binding cycle runs.
+    Running,
+}
+
+/// A Permit plugin's hold.
+pub(super) struct Wait {
+    pub(super) timeout: Duration,
+    until: Time,
+}
+
+/// What overtook a binding cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// The pod was seen on the chosen node.
+    Confirmed,
+    /// The pod was seen on another node.
+    BoundElsewhere,
+    /// The pod is gone.
+    Deleted,
+}
+
+/// A Permit plugin holds a pod no longer than this, whatever it says. The
+/// reference's `maxTimeout`.
+const LONGEST_WAIT: Duration = Duration::from_secs(15 * 60);
+
+impl Stage {
+    pub(super) fn waiting(waits: BTreeMap<&'static str, Duration>, now: Time) -> Self {
+        let wait = |timeout: Duration| {
+            let timeout = timeout.min(LONGEST_WAIT);
+            Wait { timeout, until: now.after(timeout) }
+        };
+        Self::Waiting(waits.into_iter().map(|(plugin, t)| (plugin, wait(t))).collect())
+    }
+}
+
+impl Binding {
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        match &self.stage {
+            Stage::Waiting(waits) => waits.values().map(|wait| wait.until).min(),
+            Stage::Running => None,
+        }
+    }
+
+    pub(super) fn cycle(&self) -> BindingCycle {
+        BindingCycle {
+            pod: self.pod.clone(),
+            node: self.node.clone(),
+            profile: self.profile.clone(),
+            state: self.state.clone(),
+            ticket: self.ticket,
+        }
+    }
+}
+
+impl Scheduler {
+    pub(super) fn permit_allowed(&mut self, uid: &PodUid, plugin: &'static str, _now: Time) {
+        let Some(binding) = self.bindings.get_mut(uid) else { return };
+        let Stage::Waiting(waits) = &mut binding.stage else { return };
+        waits.remove(plugin);
+        if waits.is_empty() {
+            binding.stage = Stage::Running;
+            let cycle = binding.cycle();
+            self.effects.push(Effect::StartBinding(cycle));
+        }
+    }
+
+    pub(super) fn permit_rejected(
+        &mut self,
+        uid: &PodUid,
+        plugin: &'static str,
+        reason: Reason,
+        now: Time,
+    ) {
+        let waiting = |binding: &Binding| matches!(binding.stage, Stage::Waiting(_));
+        if !self.bindings.get(uid).is_some_and(waiting) {
+            return;
+        }
+        let Some(binding) = self.bindings.remove(uid) else { return };
+        let rejected = Rejected { plugin, rejection: Rejection::unschedulable(reason) };
+        self.binding_rejected(&binding, &rejected, now);
+    }
+
+    /// Rejects pods that have waited for too long.
+    pub(super) fn expire_permits(&mut self, now: Time) {
+        let overdue = |binding: &Binding| {
+            let Stage::Waiting(waits) = &binding.stage else { return None };
+            let (plugin, wait) = waits.iter().find(|(_, wait)| wait.until <= now)?;
+            Some((binding.pod.uid.clone(), *plugin, wait.timeout))
+        };
+        let overdue: Vec<_> = self.bindings.values().filter_map(overdue).collect();
+        for (uid, plugin, timeout) in overdue {
+            let timeout = GoDuration::from(timeout);
+            let reason =
+                format!("rejected due to timeout after waiting {timeout} at plugin {plugin}");
+            self.permit_rejected(&uid, plugin, reason.into(), now);
+        }
+    }
+
+    /// Whether a binding cycle of the pod runs.
+    pub(super) fn is_being_bound(&self, uid: &PodUid) -> bool {
+        self.bindings.get(uid).is_some_and(|binding| matches!(binding.stage, Stage::Running))
+    }
+
+    /// The watch shows the pod on a node while its binding is under way.
+    pub(super) fn settle_binding(&mut self, uid: &PodUid, node: &Name) {
+        let Some(binding) = self.bindings.get(uid) else { return };
+        let same = binding.node == *node;
+        self.abandon_binding(uid, if same { Fate::Confirmed } else { Fate::BoundElsewhere });
+    }
+
+    /// The binding is not needed any more. One that only waits ends here; one
+    /// that runs ends with its report.
+    pub(super) fn abandon_binding(&mut self, uid: &PodUid, fate: Fate) {
+        let Some(binding) = self.bindings.get_mut(uid) else { return };
+        if matches!(binding.stage, Stage::Running) {
+            binding.fate = Some(fate);
+            return;
+        }
+        if let Some(binding) = self.bindings.remove(uid) {
+            self.undo_reservations(&binding);
+        }
+    }
+
+    fn undo_reservations(&mut self, binding: &Binding) {
+        let Binding { profile, pod, state, node, .. } = binding;
+        for failed in unreserve(profile, pod, &self.cluster, state, node) {
+            self.note(format!("pod {}: undoing a reservation: {failed}", pod.key));
+        }
+    }
+
+    pub(super) fn binding_finished(&mut self, report: BindingReport, now: Time) {
+        let BindingReport { pod: uid, ticket, outcome } = report;
+        // A report of an earlier cycle says nothing about this one.
+        if self.bindings.get(&uid).is_none_or(|binding| binding.ticket != ticket) {
+            return;
+        }
+        let Some(binding) = self.bindings.remove(&uid) else { return };
+        match (outcome, binding.fate) {
+            (BindOutcome::Bound, fate) => {
+                if fate.is_none() {
+                    self.queue.done(&uid);
+                    let expires = self.assumed_pod_ttl.map(|ttl| now.after(ttl));
+                    self.pods.accept(&uid, expires);
+                }
+                let Binding { pod, node, .. } = binding;
+                self.effects.push(Effect::Scheduled { pod, node });
+            }
+            // An error came back although the binding went through.
+            (_, Some(Fate::Confirmed)) => {
+                let Binding { pod, node, .. } = binding;
+                self.effects.push(Effect::Scheduled { pod, node });
+            }
+            (_, Some(Fate::BoundElsewhere | Fate::Deleted)) => self.undo_reservations(&binding),
+            (BindOutcome::Rejected(rejected), None) => {
+                self.binding_rejected(&binding, &rejected, now);
+            }
+            (BindOutcome::Failed(failed), None) => {
+                let pod = binding.latest.as_ref().unwrap_or(&binding.pod).clone();
+                let Binding { profile, state, node, .. } = &binding;
+                let message = failed.to_string();
+                self.unreserve_and_forget(&pod, profile, state, node, now, |scheduler| {
+                    let reason = FailureReason::SchedulerError;
+                    scheduler.failed(&pod, Failure::Error, reason, message, now);
+                });
+            }
+        }
+    }
+
+    fn binding_rejected(&mut self, binding: &Binding, rejected: &Rejected, now: Time) {
+        let Binding { profile, state, node, .. } = binding;
+        let pod = binding.latest.as_ref().unwrap_or(&binding.pod).clone();
+        let plugin = profile.plugin(rejected.plugin);
+        self.unreserve_and_forget(&pod, profile, state, node, now, |scheduler| match plugin {
+            Some(plugin) => scheduler.fail_rejected(&pod, plugin, rejected, now),
+            None => {
+                let message = rejected.rejection.reasons.join(", ");
+                let reason = FailureReason::SchedulerError;
+                scheduler.failed(&pod, Failure::Error, reason, message, now);
+            }
+        });
+    }
+
+    /// Gives up on bindings that the API server accepted and the watch never
+    /// showed: the pods are tried again.
+    pub(super) fn expire_assumed(&mut self, now: Time) {
+        for uid in self.pods.overdue(now) {
+            let Some(placed) = self.pods.remove(&mut self.cluster, &uid) else { continue };
+            self.note(format!(
+                "pod {}: its binding to {} was accepted and never seen; trying again",
+                placed.pod.key, placed.node
+            ));
+            let pod = Arc::new(PodInfo { node_name: None, ..(*placed.pod).clone() });
+            let change = steersman_framework::events::Change::AssignedPod {
+                old: Some(placed.pod),
+                new: None,
+            };
+            self.queue.add(pod, &self.cluster, now);
+            self.happened(change, now);
+        }
+    }
+}
