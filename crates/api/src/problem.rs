@@ -68,12 +68,30 @@ pub struct Problem {
     pub path: FieldPath,
     /// What was found and what is allowed; lowercase, without a final dot.
     pub message: String,
+    /// What sort of mistake it is.
+    pub kind: ProblemKind,
+}
+
+/// What sort of mistake a [`Problem`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ProblemKind {
+    /// A field that the type does not have: a slip of the pen, or a field of a
+    /// newer version.
+    UnknownField,
+    /// Anything else.
+    Other,
 }
 
 impl Problem {
     /// A problem at `path` in free words.
     pub fn new(path: &FieldPath, message: impl Into<String>) -> Self {
-        Self { path: path.clone(), message: message.into() }
+        Self { path: path.clone(), message: message.into(), kind: ProblemKind::Other }
+    }
+
+    /// A field that does not exist, where `known` ones do.
+    pub fn unknown_field(path: &FieldPath, known: &[&str]) -> Self {
+        let message = format!("unknown field, allowed: {}", known.join(", "));
+        Self { path: path.clone(), message, kind: ProblemKind::UnknownField }
     }
 
     /// A value outside of what is allowed.

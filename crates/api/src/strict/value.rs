@@ -177,8 +177,7 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
         for (name, value) in self.object().into_iter().flatten().rev() {
             let at = self.at.field(name);
             if !known.contains(&name.as_str()) {
-                let known = known.join(", ");
-                self.sink.report(Problem::new(&at, format!("unknown field, allowed: {known}")));
+                self.sink.report(Problem::unknown_field(&at, known));
             } else if !value.is_null() && !self.sink.unset.contains(&at) {
                 fields.push((name, value));
             }

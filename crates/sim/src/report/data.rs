@@ -1,0 +1,194 @@
+//! The report for machines: JSON and YAML.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use steersman_api::resources::Resources;
+
+use super::usage::{NodeUsage, Use};
+use crate::run::{Decision, Fate, PodResult, Simulated};
+
+/// The whole report. Field names are part of the interface: add, do not change.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReportData {
+    summary: Summary,
+    pods: Vec<Pod>,
+    nodes: Vec<Node>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notices: Vec<String>,
+}
+
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Summary {
+    pods: usize,
+    placed: usize,
+    unschedulable: usize,
+    gated: usize,
+    other_scheduler: usize,
+    failed: usize,
+    nodes: usize,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Pod {
+    namespace: String,
+    name: String,
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<String>,
+    /// The message that the event `FailedScheduling` would carry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rejected_nodes: Vec<RejectedNode>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision: Option<DecisionData>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RejectedNode {
+    node: String,
+    plugin: &'static str,
+    code: &'static str,
+    reasons: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DecisionData {
+    evaluated_nodes: usize,
+    feasible_nodes: usize,
+    best: Vec<ScoredNodeData>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ScoredNodeData {
+    node: String,
+    chosen: bool,
+    total: i64,
+    scores: BTreeMap<&'static str, i64>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Node {
+    name: String,
+    zone: String,
+    allocatable: Amounts,
+    before: Amounts,
+    after: Amounts,
+}
+
+/// CPU in milli-CPU, memory and ephemeral storage in bytes, others in units.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Amounts {
+    pods: i64,
+    milli_cpu: i64,
+    memory: i64,
+    ephemeral_storage: i64,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    scalars: BTreeMap<String, i64>,
+}
+
+impl ReportData {
+    /// The report of a simulation.
+    pub fn new(simulated: &Simulated) -> Self {
+        let mut summary = Summary {
+            pods: simulated.pods.len(),
+            nodes: simulated.nodes.len(),
+            ..Summary::default()
+        };
+        for pod in &simulated.pods {
+            *match pod.fate {
+                Fate::Placed(_) => &mut summary.placed,
+                Fate::Unschedulable(_) => &mut summary.unschedulable,
+                Fate::Gated(_) => &mut summary.gated,
+                Fate::OtherScheduler => &mut summary.other_scheduler,
+                Fate::Error(_) => &mut summary.failed,
+            } += 1;
+        }
+        Self {
+            summary,
+            pods: simulated.pods.iter().map(pod).collect(),
+            nodes: simulated.nodes.iter().map(node).collect(),
+            notices: simulated.notices.clone(),
+        }
+    }
+}
+
+fn pod(result: &PodResult) -> Pod {
+    let (status, node, message) = match &result.fate {
+        Fate::Placed(node) => ("placed", Some(node.to_string()), None),
+        Fate::Unschedulable(e) => ("unschedulable", None, Some(e.message.clone())),
+        Fate::Gated(reason) => ("gated", None, Some(reason.clone())),
+        Fate::OtherScheduler => {
+            let name = &result.pod.spec.scheduler_name;
+            ("otherScheduler", None, Some(format!("schedulerName is {name}")))
+        }
+        Fate::Error(error) => ("failed", None, Some(error.clone())),
+    };
+    Pod {
+        namespace: result.pod.key.namespace.to_string(),
+        name: result.pod.key.name.to_string(),
+        status,
+        node,
+        message,
+        rejected_nodes: rejected_nodes(&result.fate),
+        decision: result.decision.as_ref().map(decision),
+    }
+}
+
+fn rejected_nodes(fate: &Fate) -> Vec<RejectedNode> {
+    let Fate::Unschedulable(no_fit) = fate else { return Vec::new() };
+    let rejected = no_fit.rejected.iter().map(|(node, by)| RejectedNode {
+        node: node.to_string(),
+        plugin: by.plugin,
+        code: by.rejection.kind.name(),
+        reasons: by.rejection.reasons.iter().map(ToString::to_string).collect(),
+    });
+    rejected.collect()
+}
+
+fn decision(decision: &Decision) -> DecisionData {
+    let best = decision.best.iter().map(|scored| ScoredNodeData {
+        node: scored.node.to_string(),
+        chosen: scored.chosen,
+        total: scored.total,
+        scores: scored.scores.iter().copied().collect(),
+    });
+    DecisionData {
+        evaluated_nodes: decision.n_evaluated,
+        feasible_nodes: decision.n_feasible,
+        best: best.collect(),
+    }
+}
+
+fn node(usage: &NodeUsage) -> Node {
+    Node {
+        name: usage.node.to_string(),
+        zone: usage.zone.to_string(),
+        allocatable: amounts(usage.allowed_pods, &usage.allocatable),
+        before: used(&usage.before),
+        after: used(&usage.after),
+    }
+}
+
+fn used(usage: &Use) -> Amounts {
+    amounts(i64::try_from(usage.pods).unwrap_or(i64::MAX), &usage.requested)
+}
+
+fn amounts(pods: i64, resources: &Resources) -> Amounts {
+    Amounts {
+        pods,
+        milli_cpu: resources.milli_cpu,
+        memory: resources.memory,
+        ephemeral_storage: resources.ephemeral_storage,
+        scalars: resources.scalars().map(|(name, amount)| (name.to_string(), amount)).collect(),
+    }
+}

@@ -1,0 +1,295 @@
+//! The offline driver: feeds objects to the core, lets it schedule everything
+//! that waits, and carries out its effects on paper.
+
+mod explain;
+mod world;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use steersman_api::key::PodUid;
+use steersman_api::name::Name;
+use steersman_api::object::ClusterObject;
+use steersman_api::pod::PodInfo;
+use steersman_api::time::Time;
+use steersman_config::Config;
+use steersman_core::{
+    Attempt, BindingCycle, Effect, Evaluation, Event, Outcome, Place, Scheduler, Setup, SetupError,
+};
+use steersman_framework::diagnosis::NodeRejection;
+use steersman_framework::observer::{Observer, Unobserved};
+use steersman_framework::registry::Registry;
+
+use explain::DecisionRecorder;
+pub use explain::{Decision, ScoredNode};
+
+use crate::report::usage::NodeUsage;
+
+/// What to simulate with.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// The scheduler's configuration.
+    pub config: &'a Config,
+    /// The plugins that exist.
+    pub registry: &'a Registry,
+    /// For drawing among equally good nodes.
+    pub seed: u64,
+    /// Whether to keep what led to each decision.
+    pub explain: bool,
+}
+
+/// How a simulation came out.
+#[derive(Debug)]
+pub struct Simulated {
+    /// Every pod that was pending at the start, in the order of its arrival.
+    pub pods: Vec<PodResult>,
+    /// Every node, in the order of its arrival.
+    pub nodes: Vec<NodeUsage>,
+    /// What the scheduler did without, and what it noticed on the way.
+    pub notices: Vec<String>,
+}
+
+/// How it came out for one pod.
+#[derive(Debug)]
+pub struct PodResult {
+    /// The pod as it arrived.
+    pub pod: Arc<PodInfo>,
+    /// Where it went, or why nowhere.
+    pub fate: Fate,
+    /// What led to the last decision, if asked for.
+    pub decision: Option<Decision>,
+}
+
+/// Where a pod went, or why nowhere.
+#[derive(Debug)]
+pub enum Fate {
+    /// It was placed.
+    Placed(Name),
+    /// It fits on no node.
+    Unschedulable(Box<NoFit>),
+    /// Its gates hold it.
+    Gated(String),
+    /// It belongs to another scheduler.
+    OtherScheduler,
+    /// A plugin failed.
+    Error(String),
+}
+
+/// Why a pod fits on no node.
+#[derive(Clone, Debug)]
+pub struct NoFit {
+    /// The message that the event `FailedScheduling` would carry.
+    pub message: String,
+    /// Each node that a Filter plugin rejected, by name.
+    pub rejected: BTreeMap<Name, NodeRejection>,
+}
+
+impl Simulated {
+    /// Whether every pod that is this scheduler's has a node.
+    pub fn all_placed(&self) -> bool {
+        self.pods.iter().all(|p| matches!(p.fate, Fate::Placed(_) | Fate::OtherScheduler))
+    }
+}
+
+/// Tries pods that failed with an error that many times in a row without any
+/// other pod making progress.
+const ERROR_ROUNDS: usize = 3;
+
+/// Schedules all pending pods of `objects`, in queue order. `progress` is told
+/// how many of how many pods have been dealt with.
+///
+/// # Errors
+/// When a plugin refuses its arguments.
+pub fn simulate(
+    objects: Vec<ClusterObject>,
+    options: Options<'_>,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<Simulated, SetupError> {
+    let setup = Setup {
+        config: options.config,
+        registry: options.registry,
+        seed: options.seed,
+        assumed_pod_ttl: None,
+    };
+    let (scheduler, notices) = Scheduler::new(setup)?;
+    let mut run = Run {
+        scheduler,
+        now: Time::ZERO,
+        explain: options.explain,
+        pending: Vec::new(),
+        placed: BTreeMap::new(),
+        errors: BTreeMap::new(),
+        decisions: BTreeMap::new(),
+        notices,
+    };
+    let node_names = run.feed(objects);
+    let before = NodeUsage::snapshot(run.scheduler.cluster(), &node_names);
+    run.schedule_all(progress);
+    let after = NodeUsage::snapshot(run.scheduler.cluster(), &node_names);
+    Ok(run.finish(NodeUsage::merge(before, after)))
+}
+
+struct Run {
+    scheduler: Scheduler,
+    now: Time,
+    explain: bool,
+    /// Pods without a node at the start.
+    pending: Vec<Arc<PodInfo>>,
+    placed: BTreeMap<PodUid, Name>,
+    /// The last error of pods that met one.
+    errors: BTreeMap<PodUid, String>,
+    decisions: BTreeMap<PodUid, Decision>,
+    notices: Vec<String>,
+}
+
+impl Run {
+    /// Takes everything in; returns the nodes in order of arrival.
+    fn feed(&mut self, objects: Vec<ClusterObject>) -> Vec<Name> {
+        let mut nodes = Vec::new();
+        for object in objects {
+            match &object {
+                ClusterObject::Node(node) => nodes.push(node.name.clone()),
+                ClusterObject::Pod(pod) if !pod.is_bound() && !pod.phase.is_terminal() => {
+                    self.pending.push(pod.clone());
+                }
+                ClusterObject::Pod(_) | ClusterObject::Other(_) => {}
+            }
+            let effects = self.scheduler.handle(Event::Upsert(object), self.now);
+            self.carry_out(effects);
+        }
+        nodes
+    }
+
+    fn schedule_all(&mut self, progress: &mut dyn FnMut(usize, usize)) {
+        let mut error_rounds = 0;
+        let mut n_placed = self.placed.len();
+        loop {
+            while self.schedule_one() {
+                progress(self.placed.len(), self.pending.len());
+            }
+            if self.placed.len() > n_placed {
+                n_placed = self.placed.len();
+                error_rounds = 0;
+            }
+            // Only pods that back off after an error are left to try.
+            let waits = self.scheduler.queue_counts().backoff > 0 && error_rounds < ERROR_ROUNDS;
+            match self.scheduler.next_timer() {
+                Some(timer) if waits => self.now = self.now.max(timer),
+                _ => return,
+            }
+            error_rounds += 1;
+            let effects = self.scheduler.advance(self.now);
+            self.carry_out(effects);
+        }
+    }
+
+    fn schedule_one(&mut self) -> bool {
+        let mut recorder = DecisionRecorder::new();
+        let observer: &mut dyn Observer =
+            if self.explain { &mut recorder } else { &mut Unobserved };
+        let Some((attempt, effects)) = self.scheduler.schedule_next(self.now, observer) else {
+            return false;
+        };
+        if self.explain {
+            let decision = recorder.finish(&attempt, self.scheduler.cluster());
+            self.decisions.insert(attempt.pod.uid.clone(), decision);
+        }
+        self.note_errors(&attempt);
+        self.carry_out(effects);
+        true
+    }
+
+    fn note_errors(&mut self, attempt: &Attempt) {
+        let error = match &attempt.outcome {
+            Outcome::Error(error) => Some(error.clone()),
+            Outcome::Rejected { node, plugin, message } => {
+                Some(format!("{plugin} rejected node {node}: {message}"))
+            }
+            Outcome::Waiting(node) => {
+                Some(format!("waits on node {node} for a Permit plugin, forever in a simulation"))
+            }
+            Outcome::Assumed(_) | Outcome::Unschedulable(_) => None,
+        };
+        match error {
+            Some(error) => drop(self.errors.insert(attempt.pod.uid.clone(), error)),
+            None => drop(self.errors.remove(&attempt.pod.uid)),
+        }
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::StartBinding(cycle) => self.bind(cycle),
+                Effect::Note(note) => self.notices.push(note),
+                // On paper nobody reads events and conditions: the end of the
+                // run tells where each pod stands.
+                Effect::Scheduled { .. }
+                | Effect::FailedScheduling { .. }
+                | Effect::Nominate { .. }
+                | Effect::Waiting { .. } => {}
+            }
+        }
+    }
+
+    /// Runs a binding cycle to its end and lets the core see the bound pod, as
+    /// a watch would show it.
+    fn bind(&mut self, cycle: BindingCycle) {
+        let (pod, node) = (cycle.pod().clone(), cycle.node().clone());
+        let report = world::run_to_end(cycle.run(&world::Paper, &mut Unobserved));
+        let bound = report.is_bound();
+        let effects = self.scheduler.handle(Event::BindingFinished(report), self.now);
+        self.carry_out(effects);
+        if bound {
+            self.placed.insert(pod.uid.clone(), node.clone());
+            let seen = Arc::new(PodInfo { node_name: Some(node), ..(*pod).clone() });
+            let event = Event::Upsert(ClusterObject::Pod(seen));
+            let effects = self.scheduler.handle(event, self.now);
+            self.carry_out(effects);
+        }
+    }
+
+    fn finish(mut self, nodes: Vec<NodeUsage>) -> Simulated {
+        let gates: BTreeMap<PodUid, String> = self
+            .scheduler
+            .pending()
+            .iter()
+            .filter(|pending| pending.place == Place::Gated)
+            .map(|pending| (pending.pod.uid.clone(), pending.because.join(", ")))
+            .collect();
+        let mut pods = Vec::with_capacity(self.pending.len());
+        for pod in std::mem::take(&mut self.pending) {
+            let fate = self.fate(&pod, &gates);
+            let decision = self.decisions.remove(&pod.uid);
+            pods.push(PodResult { pod, fate, decision });
+        }
+        Simulated { pods, nodes, notices: self.notices }
+    }
+
+    fn fate(&mut self, pod: &PodInfo, gates: &BTreeMap<PodUid, String>) -> Fate {
+        if let Some(node) = self.placed.get(&pod.uid) {
+            return Fate::Placed(node.clone());
+        }
+        if let Some(gate) = gates.get(&pod.uid) {
+            return Fate::Gated(gate.clone());
+        }
+        if self.scheduler.place_of(&pod.uid).is_none() && !self.errors.contains_key(&pod.uid) {
+            return Fate::OtherScheduler;
+        }
+        if let Some(error) = self.errors.get(&pod.uid) {
+            return Fate::Error(error.clone());
+        }
+        // Asked again at the end, so that all pods are told the same story.
+        match self.scheduler.evaluate(pod, &mut Unobserved) {
+            Ok(evaluation) => Fate::Unschedulable(Box::new(self.no_fit(&evaluation))),
+            Err(error) => Fate::Error(error),
+        }
+    }
+
+    fn no_fit(&self, evaluation: &Evaluation) -> NoFit {
+        let nodes = self.scheduler.cluster().nodes();
+        let rejected = evaluation.diagnosis.rejected.iter().filter_map(|(idx, rejection)| {
+            Some((nodes.get(*idx)?.name().clone(), rejection.clone()))
+        });
+        NoFit { message: evaluation.diagnosis.full_message(), rejected: rejected.collect() }
+    }
+}

@@ -1,0 +1,38 @@
+//! A world on paper: every write succeeds at once.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use steersman_api::key::{ObjectKey, PodUid};
+use steersman_api::name::Name;
+use steersman_framework::extensions::BoxFuture;
+use steersman_framework::world::{ClusterWriter, WriteError};
+
+/// See the module documentation.
+pub(super) struct Paper;
+
+impl ClusterWriter for Paper {
+    fn bind<'a>(
+        &'a self,
+        _: &'a ObjectKey,
+        _: &'a PodUid,
+        _: &'a Name,
+    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+/// Runs a future to its end on this thread. Plugins that wait for something
+/// outside of the simulation would wait forever; they get a bounded number of
+/// chances, which plugins that only use the world on paper never need.
+pub(super) fn run_to_end<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let mut cx = Context::from_waker(Waker::noop());
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
+            return output;
+        }
+        std::thread::yield_now();
+    }
+}

@@ -1,0 +1,132 @@
+//! `steersman simulate`.
+
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::ValueEnum;
+use steersman_config::Config;
+use steersman_framework::registry::Registry;
+use steersman_sim::input::Input;
+use steersman_sim::report::{Detail, ReportData, write_text};
+use steersman_sim::run::{Options, Simulated, simulate};
+
+use super::output::{write_json, write_yaml};
+use super::progress::Progress;
+use super::{FAILURE, SOME_UNPLACED, SUCCESS};
+
+const EXAMPLES: &str = "\
+Examples:
+  # Where would these workloads go?
+  steersman simulate -f nodes.yaml -f workloads/
+
+  # A dump of a real cluster, and the scores behind each decision
+  kubectl get nodes,namespaces,pods,services,replicasets,statefulsets -A -o yaml \\
+    | steersman simulate -f - --explain
+
+  # With a configuration of your own, for a script
+  steersman simulate -f cluster/ --config scheduler.yaml --output json
+
+Exit codes: 0 every pod has a node, 2 some have none, 1 bad input.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// Manifests: a file, a directory (searched for .yaml, .yml and .json) or
+    /// `-` for stdin. May be given several times.
+    #[arg(short = 'f', long = "filename", value_name = "PATH", required = true)]
+    filenames: Vec<PathBuf>,
+    /// A KubeSchedulerConfiguration; the defaults if not given.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// How to print the result.
+    #[arg(short, long, value_enum, default_value_t = Output::Table)]
+    output: Output,
+    /// Show the scores of the best nodes and the rejections for every pod.
+    #[arg(long)]
+    explain: bool,
+    /// For drawing among equally good nodes; the same seed gives the same
+    /// result.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    seed: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    Table,
+    Wide,
+    Json,
+    Yaml,
+}
+
+pub(super) fn run(registry: &Registry, args: &Args) -> anyhow::Result<u8> {
+    let mut log = io::stderr();
+    let config = load_config(args.config.as_deref(), registry, &mut log)?;
+    let input = Input::from_paths(&args.filenames, &mut io::stdin());
+    for notice in &input.notices {
+        writeln!(log, "note: {notice}")?;
+    }
+    for problem in &input.problems {
+        writeln!(log, "error: {problem}")?;
+    }
+    let n_problems = input.problems.len();
+    if n_problems > 0 && input.objects.is_empty() {
+        return Ok(FAILURE);
+    }
+    let options = Options { config: &config, registry, seed: args.seed, explain: args.explain };
+    let mut progress = Progress::new("scheduled");
+    let simulated =
+        simulate(input.objects, options, &mut |done, total| progress.tell(done, total))?;
+    drop(progress);
+    for notice in &simulated.notices {
+        writeln!(log, "note: {notice}")?;
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    write(&mut out, &simulated, args)?;
+    out.flush()?;
+    if n_problems > 0 {
+        let s = if n_problems == 1 { "" } else { "s" };
+        bail!(
+            "{n_problems} problem{s} in the input, see above; the result is without what was wrong"
+        );
+    }
+    Ok(if simulated.all_placed() { SUCCESS } else { SOME_UNPLACED })
+}
+
+fn write(out: &mut dyn Write, simulated: &Simulated, args: &Args) -> anyhow::Result<()> {
+    let data = || serde_json::to_value(ReportData::new(simulated));
+    match args.output {
+        Output::Table | Output::Wide => {
+            let wide = args.output == Output::Wide;
+            write_text(out, simulated, Detail { wide, explain: args.explain })?;
+        }
+        Output::Json => write_json(out, &data()?)?,
+        Output::Yaml => write_yaml(out, &data()?)?,
+    }
+    Ok(())
+}
+
+fn load_config(
+    file: Option<&Path>,
+    registry: &Registry,
+    log: &mut dyn Write,
+) -> anyhow::Result<Config> {
+    let Some(file) = file else { return Ok(Config::default_for(registry)?) };
+    let name = file.display();
+    let bytes = fs::read(file).with_context(|| format!("cannot read {name}"))?;
+    let Ok(text) = String::from_utf8(bytes) else { bail!("{name} is not UTF-8 text") };
+    let loaded = match steersman_config::load(&text, registry) {
+        Ok(loaded) => loaded,
+        Err(errors) => {
+            for problem in errors.problems() {
+                writeln!(log, "error: {name}: {problem}")?;
+            }
+            bail!("{name} is not a usable configuration");
+        }
+    };
+    for notice in &loaded.notices {
+        writeln!(log, "note: {name}: {notice}")?;
+    }
+    Ok(loaded.config)
+}
