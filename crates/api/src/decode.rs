@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use thiserror::Error;
 
@@ -11,7 +10,9 @@ use crate::namespace::Namespace;
 use crate::node::Node;
 use crate::object::{AnyObject, ClusterObject, StoredObject};
 use crate::pod::PodInfo;
-use crate::problem::{FieldPath, Problem};
+use crate::problem::{FieldPath, Problem, ProblemKind};
+use crate::strict::append_independent;
+use crate::wire::WireObject;
 use crate::workload::{ReplicaSet, ReplicationController, Service, StatefulSet};
 
 /// How objects of one kind are read.
@@ -23,7 +24,7 @@ pub struct KindRow {
     pub kind: &'static str,
     /// Whether objects of the kind belong to a namespace.
     pub namespaced: bool,
-    read: fn(Value) -> Result<Decoded, Problem>,
+    read: fn(&Value) -> Result<Decoded, Problem>,
 }
 
 /// An object, and what of it could not be read.
@@ -46,7 +47,7 @@ pub enum DecodeError {
         /// What stands under `kind`.
         kind: String,
     },
-    /// A field has a wrong type, or a field that must be there is missing.
+    /// Nothing can be made of the object.
     #[error("{0}")]
     Malformed(Problem),
 }
@@ -54,10 +55,10 @@ pub enum DecodeError {
 /// The kinds that the in-tree plugins read.
 pub const KINDS: &[KindRow] = &[
     row("v1", "Pod", true, |json| {
-        with(json, |pod, problems| ClusterObject::Pod(Arc::new(PodInfo::from_k8s(&pod, problems))))
+        with(json, |pod, problems| ClusterObject::Pod(Arc::new(PodInfo::from_k8s(pod, problems))))
     }),
     row("v1", "Node", false, |json| {
-        with(json, |node, problems| ClusterObject::Node(Arc::new(Node::from_k8s(&node, problems))))
+        with(json, |node, problems| ClusterObject::Node(Arc::new(Node::from_k8s(node, problems))))
     }),
     row("v1", "Namespace", false, |json| stored(json, Namespace::from_k8s)),
     row("v1", "Service", true, |json| stored(json, Service::from_k8s)),
@@ -70,7 +71,7 @@ const fn row(
     api_version: &'static str,
     kind: &'static str,
     namespaced: bool,
-    read: fn(Value) -> Result<Decoded, Problem>,
+    read: fn(&Value) -> Result<Decoded, Problem>,
 ) -> KindRow {
     KindRow { api_version, kind, namespaced, read }
 }
@@ -83,8 +84,8 @@ pub fn kind_row(api_version: &str, kind: &str) -> Option<&'static KindRow> {
 /// Reads an object of any of [`KINDS`].
 ///
 /// # Errors
-/// When the kind is another one, or the JSON has not the kind's shape. A value
-/// that has the right type and no meaning (an unknown operator, a negative
+/// When the kind is another one, or nothing can be made of the JSON. A value
+/// of a wrong type or without a meaning (an unknown operator, a negative
 /// amount) is no error but one of [`Decoded::problems`].
 pub fn decode(json: Value) -> Result<Decoded, DecodeError> {
     let text = |field: &str| json.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -94,44 +95,31 @@ pub fn decode(json: Value) -> Result<Decoded, DecodeError> {
             kind: text("kind").to_owned(),
         });
     };
-    (row.read)(json).map_err(DecodeError::Malformed)
+    (row.read)(&json).map_err(DecodeError::Malformed)
 }
 
-/// Reads JSON as any type that serde knows; an error names the path.
-///
-/// # Errors
-/// When the JSON has not the type's shape.
-pub fn read_as<T: DeserializeOwned>(json: Value) -> Result<T, Problem> {
-    serde_path_to_error::deserialize(json).map_err(|error| json_problem(&FieldPath::root(), &error))
-}
-
-/// Turns an error of reading JSON into a problem below `at`.
-pub fn json_problem(
-    at: &FieldPath,
-    error: &serde_path_to_error::Error<serde_json::Error>,
-) -> Problem {
-    use serde_path_to_error::Segment;
-    let path = error.path().iter().fold(at.clone(), |path, segment| match segment {
-        Segment::Seq { index } => path.index(*index),
-        Segment::Map { key } => path.field(key),
-        Segment::Enum { variant } => path.field(variant),
-        Segment::Unknown => path,
-    });
-    Problem::new(&path, error.inner().to_string())
-}
-
-fn with<T: DeserializeOwned>(
-    json: Value,
-    convert: impl Fn(T, &mut Vec<Problem>) -> ClusterObject,
+/// Reads an object and converts it. Fields that the type does not have are no
+/// problem: newer API servers send some.
+fn with<T: WireObject>(
+    json: &Value,
+    convert: impl Fn(&T, &mut Vec<Problem>) -> ClusterObject,
 ) -> Result<Decoded, Problem> {
     let mut problems = Vec::new();
-    let object = convert(read_as(json)?, &mut problems);
+    let read = T::from_json(json, &mut problems);
+    problems.retain(|problem| problem.kind != ProblemKind::UnknownField);
+    let Some(wire) = read else {
+        let unreadable = || Problem::new(&FieldPath::root(), "cannot be read");
+        return Err(problems.into_iter().next().unwrap_or_else(unreadable));
+    };
+    let mut more = Vec::new();
+    let object = convert(&wire, &mut more);
+    append_independent(&mut problems, more);
     Ok(Decoded { object, problems })
 }
 
-fn stored<T: DeserializeOwned, S: StoredObject>(
-    json: Value,
+fn stored<T: WireObject, S: StoredObject>(
+    json: &Value,
     convert: fn(&T, &mut Vec<Problem>) -> S,
 ) -> Result<Decoded, Problem> {
-    with(json, |wire: T, problems| ClusterObject::Other(AnyObject::new(convert(&wire, problems))))
+    with(json, |wire: &T, problems| ClusterObject::Other(AnyObject::new(convert(wire, problems))))
 }

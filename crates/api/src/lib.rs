@@ -31,4 +31,5 @@ pub mod selector;
 pub mod strict;
 pub mod taint;
 pub mod time;
+pub mod wire;
 pub mod workload;

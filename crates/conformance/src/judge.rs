@@ -5,7 +5,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use steersman_api::decode::read_as;
 use steersman_config::{Config, ConfigErrors};
 
 use crate::compare::compare;
@@ -87,5 +86,5 @@ impl<'a> Judge<'a> {
 }
 
 fn read<T: DeserializeOwned>(json: Value) -> Result<T, String> {
-    read_as(json).map_err(|problem| problem.to_string())
+    serde_path_to_error::deserialize(json).map_err(|error| error.to_string())
 }

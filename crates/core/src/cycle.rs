@@ -11,7 +11,9 @@ use steersman_framework::state::CycleState;
 
 use crate::profile::{PluginSet, Profile};
 use crate::queue::Nominations;
-use crate::runner::{Failed, FilterSet, NoNodes, NodeAnswer, Prepared, pre_filter};
+use crate::runner::{
+    Failed, FilterSet, NoNodes, NodeAnswer, Prepared, Remedy, post_filter, pre_filter,
+};
 
 /// What a cycle reads.
 #[derive(Clone, Copy)]
@@ -85,6 +87,12 @@ impl Inputs<'_> {
             skip: PluginSet::default(),
             n_evaluated: 0,
         };
+        if self.cluster.nodes().is_empty() {
+            // No plugin is asked; the first node may help as far as any that
+            // could say no is concerned.
+            filtered.rejected_by = self.profile.judges();
+            return Ok(filtered);
+        }
         let prepared = match pre_filter(self.profile, self.pod, self.cluster, state, observer)? {
             Ok(prepared) => prepared,
             Err(no_nodes) => {
@@ -95,22 +103,15 @@ impl Inputs<'_> {
         filtered.skip = prepared.skip;
         filtered.rejected_by = prepared.narrowed_by;
         filtered.diagnosis.others.clone_from(&prepared.others);
-        let filters = FilterSet {
-            profile: self.profile,
-            skip: prepared.skip,
-            pod: self.pod,
-            cluster: self.cluster,
-            nominations: self.nominations,
-        };
+        let filters = self.filters(prepared.skip);
         // Room may have been made on the nominated node: no other is looked at
         // while it fits there.
-        if sampling.wanted != usize::MAX {
-            if let Some(idx) = self.nominated_node() {
-                self.check(&filters, state, idx, &mut filtered, observer)?;
-                if !filtered.feasible.is_empty() {
-                    self.finish(&mut filtered);
-                    return Ok(filtered);
-                }
+        if let Some(idx) = self.nominated_node() {
+            self.check(&filters, state, idx, &mut filtered, observer)?;
+            filtered.n_evaluated = 1;
+            if !filtered.feasible.is_empty() {
+                self.finish(&mut filtered);
+                return Ok(filtered);
             }
         }
         for idx in self.candidates(&prepared, sampling.start) {
@@ -122,6 +123,28 @@ impl Inputs<'_> {
         }
         self.finish(&mut filtered);
         Ok(filtered)
+    }
+
+    fn filters(&self, skip: PluginSet) -> FilterSet<'_> {
+        let Self { profile, pod, cluster, nominations } = *self;
+        FilterSet { profile, skip, pod, cluster, nominations }
+    }
+
+    /// Asks what can be done about a pod that fits nowhere; what the plugins
+    /// say becomes part of its message.
+    pub(crate) fn remedy(
+        &self,
+        filtered: &mut Filtered,
+        state: &CycleState,
+        observer: &mut dyn Observer,
+    ) -> Remedy {
+        if filtered.diagnosis.n_nodes == 0 {
+            return Remedy::default();
+        }
+        let filters = self.filters(filtered.skip);
+        let mut remedy = post_filter(&filters, state, &filtered.diagnosis, observer);
+        filtered.diagnosis.post_filter_message = std::mem::take(&mut remedy.message);
+        remedy
     }
 
     fn nominated_node(&self) -> Option<NodeIdx> {

@@ -1,4 +1,4 @@
-//! What the scheduler thinks of a pod right now, on every node: for
+//! What the scheduler thinks of a pod right now, with every node looked at: for
 //! explanations, simulations and conformance tests. Decides nothing.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use steersman_framework::observer::Observer;
 use steersman_framework::state::CycleState;
 
 use crate::cycle::{Inputs, Sampling};
-use crate::runner::{Failed, FilterSet, post_filter, score};
+use crate::runner::{Failed, score};
 
 /// See the module documentation.
 #[derive(Clone, Debug, Default)]
@@ -31,22 +31,13 @@ pub struct NodeEvaluation {
 }
 
 impl Inputs<'_> {
-    /// Evaluates every node.
+    /// Evaluates every node; only the nominated one, while the pod fits there.
     pub(crate) fn evaluate(&self, observer: &mut dyn Observer) -> Result<Evaluation, Failed> {
         let mut state = CycleState::new();
-        let filtered = self.filter(&mut state, Sampling::ALL, observer)?;
-        let mut diagnosis = filtered.diagnosis;
+        let mut filtered = self.filter(&mut state, Sampling::ALL, observer)?;
         if filtered.feasible.is_empty() {
-            let filters = FilterSet {
-                profile: self.profile,
-                skip: filtered.skip,
-                pod: self.pod,
-                cluster: self.cluster,
-                nominations: self.nominations,
-            };
-            diagnosis.post_filter_message =
-                post_filter(&filters, &state, &diagnosis, observer).message;
-            return Ok(Evaluation { feasible: BTreeMap::new(), diagnosis });
+            self.remedy(&mut filtered, &state, observer);
+            return Ok(Evaluation { feasible: BTreeMap::new(), diagnosis: filtered.diagnosis });
         }
         let table =
             score(self.profile, self.pod, self.cluster, &mut state, &filtered.feasible, observer)?;
@@ -57,6 +48,6 @@ impl Inputs<'_> {
             let evaluation = NodeEvaluation { scores, total: total.score };
             Some((nodes.get(total.node)?.name().clone(), evaluation))
         });
-        Ok(Evaluation { feasible: rows.collect(), diagnosis })
+        Ok(Evaluation { feasible: rows.collect(), diagnosis: filtered.diagnosis })
     }
 }

@@ -23,6 +23,9 @@ pub(crate) struct Placed {
     pub(crate) pod: Arc<PodInfo>,
     pub(crate) node: Name,
     pub(crate) state: PlacedState,
+    /// A later version without a node, in case the pod has to be tried again.
+    /// Never set for a pod that was seen bound.
+    pub(crate) latest: Option<Arc<PodInfo>>,
 }
 
 /// How sure the placement is.
@@ -89,19 +92,34 @@ impl PodTable {
     ) -> Option<Placed> {
         let old = self.remove(cluster, &pod.uid);
         cluster.add_pod(pod.clone(), &node);
-        self.placed.insert(pod.uid.clone(), Placed { pod, node, state });
+        self.placed.insert(pod.uid.clone(), Placed { pod, node, state, latest: None });
         old
     }
 
-    /// The API server accepted the binding of an assumed pod.
-    pub(crate) fn accept(&mut self, uid: &PodUid, expires: Option<Time>) {
+    /// The API server accepted the binding of an assumed pod, of which `latest`
+    /// was seen meanwhile.
+    pub(crate) fn accept(
+        &mut self,
+        uid: &PodUid,
+        latest: Option<Arc<PodInfo>>,
+        expires: Option<Time>,
+    ) {
         let Some(placed) = self.placed.get_mut(uid) else { return };
         if placed.state != PlacedState::Assumed {
             return;
         }
+        placed.latest = latest;
         placed.state = PlacedState::Accepted { expires };
         if let Some(expires) = expires {
             self.expiring.insert((expires, uid.clone()));
+        }
+    }
+
+    /// A pod whose binding was accepted was seen without a node: the news are
+    /// old, or late.
+    pub(crate) fn remember_latest(&mut self, pod: &Arc<PodInfo>) {
+        if let Some(placed) = self.placed.get_mut(&pod.uid) {
+            placed.latest = Some(pod.clone());
         }
     }
 

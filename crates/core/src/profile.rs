@@ -180,10 +180,11 @@ impl Profile {
         self.wake.iter().filter(|w| set.contains(w.idx)).map(|w| w.name).collect()
     }
 
-    /// All of the plugins.
-    pub(crate) fn all_plugins(&self) -> PluginSet {
-        self.wake.iter().fold(PluginSet::default(), |mut set, wake| {
-            set.insert(wake.idx);
+    /// The plugins that can say no to a node.
+    pub(crate) fn judges(&self) -> PluginSet {
+        let judges = self.pre_filter.iter().map(|s| s.idx).chain(self.filter.iter().map(|s| s.idx));
+        judges.fold(PluginSet::default(), |mut set, idx| {
+            set.insert(idx);
             set
         })
     }

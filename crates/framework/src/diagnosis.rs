@@ -46,6 +46,9 @@ impl Diagnosis {
     /// `0/5 nodes are available: 2 Insufficient cpu, 3 node(s) had untolerated
     /// taint(s).`, without what PostFilter plugins add.
     pub fn message(&self) -> String {
+        if self.n_nodes == 0 {
+            return "no nodes available to schedule pods".to_owned();
+        }
         let mut text = format!("0/{} nodes are available:", self.n_nodes);
         if let Some(message) = &self.pre_filter_message {
             // Writing to a string cannot fail.

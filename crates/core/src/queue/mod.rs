@@ -132,7 +132,7 @@ impl SchedulingQueue {
     /// Takes in a pod that was not here before.
     pub(crate) fn add(&mut self, pod: Arc<PodInfo>, cluster: &Cluster, now: Time) {
         self.arrivals += 1;
-        self.nominations.from_status(&pod);
+        self.nominations.adopt_status(&pod);
         let entry = Entry::new(pod, self.arrivals, now);
         self.enqueue(entry, cluster, now);
     }
@@ -199,7 +199,7 @@ impl SchedulingQueue {
     pub(crate) fn fail(&mut self, uid: &PodUid, failure: Failure, cluster: &Cluster, now: Time) {
         let missed = self.in_flight.finish(uid);
         let Some(mut entry) = self.flying.remove(uid) else { return };
-        self.nominations.from_status(&entry.queued.pod);
+        self.nominations.adopt_status(&entry.queued.pod);
         self.wake_stats.settle(entry.woken_by.take(), false);
         entry.queued.queued_at = now;
         entry.rejected_by = PluginSet::default();

@@ -66,7 +66,7 @@ impl Nominations {
 
     /// Nominates a pod to where its status says, unless it is nominated
     /// already.
-    pub(crate) fn from_status(&mut self, pod: &Arc<PodInfo>) {
+    pub(crate) fn adopt_status(&mut self, pod: &Arc<PodInfo>) {
         let made_here = self.node_of.get(&pod.uid).cloned();
         if let Some(node) = made_here.or_else(|| pod.nominated_node.clone()) {
             self.set(pod.clone(), node);

@@ -89,10 +89,11 @@ impl SchedulingQueue {
         self.nominations.remove(uid);
         self.in_flight.drop_pod(uid);
         self.flying.remove(uid);
-        if self.take_waiting(uid).is_none() && self.take_unschedulable(uid).is_none() {
-            if let Some(arrival) = self.gated_at.remove(uid) {
-                self.gated.remove(&arrival);
-            }
+        if self.take_waiting(uid).is_none()
+            && self.take_unschedulable(uid).is_none()
+            && let Some(arrival) = self.gated_at.remove(uid)
+        {
+            self.gated.remove(&arrival);
         }
     }
 

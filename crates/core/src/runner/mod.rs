@@ -22,7 +22,7 @@ use steersman_framework::verdict::{
 pub(crate) use bind::{BindOutcome, run_binding};
 pub(crate) use filter::{FilterSet, NodeAnswer};
 pub(crate) use gate::{Gate, pre_enqueue};
-pub(crate) use post_filter::post_filter;
+pub(crate) use post_filter::{Remedy, post_filter};
 pub(crate) use prepare::{NoNodes, Prepared, pre_filter};
 pub(crate) use reserve::{Permitted, permit, reserve, unreserve};
 pub(crate) use score::score;

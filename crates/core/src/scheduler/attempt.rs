@@ -19,9 +19,7 @@ use crate::event::{Attempt, Effect, FailureReason, Outcome};
 use crate::pods::PlacedState;
 use crate::profile::{PluginIdx, PluginSet, Profile};
 use crate::queue::{Entry, Failure};
-use crate::runner::{
-    Failed, FilterSet, Permitted, Rejected, permit, post_filter, reserve, score, unreserve,
-};
+use crate::runner::{Failed, Permitted, Rejected, permit, reserve, score, unreserve};
 
 /// What the judging half of the cycle came to.
 enum Judged {
@@ -64,7 +62,7 @@ impl Scheduler {
         attempt.outcome = match self.judge(&profile, &mut attempt, observer) {
             Err(failed) => self.failed_with_error(&pod, failed, now),
             Ok(Judged::NoFit { filtered, nominate, clear_nomination }) => {
-                let outcome = self.no_fit(&pod, &profile, *filtered, now);
+                let outcome = self.no_fit(&pod, *filtered, now);
                 self.nominate_after_no_fit(&pod, nominate, clear_nomination, now);
                 outcome
             }
@@ -96,15 +94,7 @@ impl Scheduler {
         self.next_start = sampling.start + filtered.n_evaluated;
         match filtered.feasible.as_slice() {
             [] => {
-                let filters = FilterSet {
-                    profile,
-                    skip: filtered.skip,
-                    pod,
-                    cluster: &self.cluster,
-                    nominations: self.queue.nominations(),
-                };
-                let remedy = post_filter(&filters, &state, &filtered.diagnosis, observer);
-                filtered.diagnosis.post_filter_message = remedy.message;
+                let remedy = inputs.remedy(&mut filtered, &state, observer);
                 Ok(Judged::NoFit {
                     filtered: Box::new(filtered),
                     nominate: remedy.nominate,
@@ -140,23 +130,10 @@ impl Scheduler {
         self.nomination_changed(before, now);
     }
 
-    fn no_fit(
-        &mut self,
-        pod: &Arc<PodInfo>,
-        profile: &Profile,
-        filtered: Filtered,
-        now: Time,
-    ) -> Outcome {
-        let no_nodes = filtered.diagnosis.n_nodes == 0;
-        let message = if no_nodes {
-            "no nodes available to schedule pods".to_owned()
-        } else {
-            filtered.diagnosis.full_message()
-        };
-        // Without nodes no plugin was asked. The first node may help as far as
-        // any of them is concerned.
-        let plugins = if no_nodes { profile.all_plugins() } else { filtered.rejected_by };
-        self.failed(pod, Failure::Rejected(plugins), FailureReason::Unschedulable, message, now);
+    fn no_fit(&mut self, pod: &Arc<PodInfo>, filtered: Filtered, now: Time) -> Outcome {
+        let message = filtered.diagnosis.full_message();
+        let failure = Failure::Rejected(filtered.rejected_by);
+        self.failed(pod, failure, FailureReason::Unschedulable, message, now);
         Outcome::Unschedulable(Box::new(filtered.diagnosis))
     }
 

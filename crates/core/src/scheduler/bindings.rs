@@ -180,7 +180,7 @@ impl Scheduler {
                 if fate.is_none() {
                     self.queue.done(&uid);
                     let expires = self.assumed_pod_ttl.map(|ttl| now.after(ttl));
-                    self.pods.accept(&uid, expires);
+                    self.pods.accept(&uid, binding.latest.clone(), expires);
                 }
                 let Binding { pod, node, .. } = binding;
                 self.effects.push(Effect::Scheduled { pod, node });
@@ -229,12 +229,18 @@ impl Scheduler {
                 "pod {}: its binding to {} was accepted and never seen; trying again",
                 placed.pod.key, placed.node
             ));
-            let pod = Arc::new(PodInfo { node_name: None, ..(*placed.pod).clone() });
+            let pod = placed
+                .latest
+                .unwrap_or_else(|| Arc::new(PodInfo { node_name: None, ..(*placed.pod).clone() }));
             let change = steersman_framework::events::Change::AssignedPod {
                 old: Some(placed.pod),
                 new: None,
             };
-            self.queue.add(pod, &self.cluster, now);
+            if pod.terminating {
+                self.pods.forget_name(&pod.key, &uid);
+            } else {
+                self.queue.add(pod, &self.cluster, now);
+            }
             self.happened(change, now);
         }
     }

@@ -63,7 +63,11 @@ impl Scheduler {
         }
         // A pod that is being deleted needs no node any more; only a binding
         // that runs already is waited for.
-        if pod.terminating && !self.is_being_bound(&pod.uid) {
+        let is_accepted = self
+            .pods
+            .get(&pod.uid)
+            .is_some_and(|placed| matches!(placed.state, PlacedState::Accepted { .. }));
+        if pod.terminating && !is_accepted && !self.is_being_bound(&pod.uid) {
             self.pod_deleted(&pod.uid, now);
             return;
         }
@@ -76,7 +80,10 @@ impl Scheduler {
         match &old {
             Some(_) => self.queue.update(pod.clone(), &self.cluster, now),
             // A pod whose binding was accepted is in neither queue.
-            None if self.pods.get(&pod.uid).is_some() => return,
+            None if self.pods.get(&pod.uid).is_some() => {
+                self.pods.remember_latest(&pod);
+                return;
+            }
             None => self.queue.add(pod.clone(), &self.cluster, now),
         }
         self.happened(Change::UnscheduledPod { old, new: Some(pod) }, now);

@@ -57,8 +57,6 @@ impl fmt::Display for Workload {
 pub(crate) struct Made {
     /// The replica sets of deployments.
     pub(crate) replica_sets: Vec<apps_v1::ReplicaSet>,
-    /// The claims of stateful sets.
-    pub(crate) claims: Vec<core_v1::PersistentVolumeClaim>,
     /// What the user should know.
     pub(crate) notices: Vec<String>,
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::{apps::v1 as apps_v1, core::v1 as core_v1};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use steersman_api::problem::{FieldPath, Problem};
 
 use super::deployment::no_spec;
@@ -62,19 +61,14 @@ impl Expander<'_, '_, '_> {
                     (POD_INDEX_LABEL, ordinal.to_string()),
                 ],
             );
-            self.claims(&mut pod, claims, &owner);
+            Self::mount_claims(&mut pod, claims);
             self.intake.take(pod, &origin, Some(workload.clone()));
         }
     }
 
-    /// Makes the pod's claims and mounts them. A volume of the template that
-    /// has the name of a claim gives way to it.
-    fn claims(
-        &mut self,
-        pod: &mut core_v1::Pod,
-        templates: &[core_v1::PersistentVolumeClaim],
-        owner: &Owner<'_>,
-    ) {
+    /// Mounts the pod's own claims. A volume of the template that has the name
+    /// of a claim gives way to it.
+    fn mount_claims(pod: &mut core_v1::Pod, templates: &[core_v1::PersistentVolumeClaim]) {
         let pod_name = key(&pod.metadata).1.to_owned();
         let Some(spec) = pod.spec.as_mut().filter(|_| !templates.is_empty()) else { return };
         let volumes = spec.volumes.get_or_insert_default();
@@ -85,19 +79,10 @@ impl Expander<'_, '_, '_> {
             volumes.push(core_v1::Volume {
                 name: volume,
                 persistent_volume_claim: Some(core_v1::PersistentVolumeClaimVolumeSource {
-                    claim_name: claim_name.clone(),
+                    claim_name,
                     read_only: None,
                 }),
                 ..Default::default()
-            });
-            self.made.claims.push(core_v1::PersistentVolumeClaim {
-                metadata: ObjectMeta {
-                    name: Some(claim_name),
-                    namespace: Some(owner.namespace.to_owned()),
-                    ..claim.metadata.clone()
-                },
-                spec: claim.spec.clone(),
-                status: None,
             });
         }
     }

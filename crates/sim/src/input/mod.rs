@@ -8,9 +8,6 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1 as core_v1;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde::Serialize;
-use serde_json::Value;
-use steersman_api::decode;
 use steersman_api::key::ObjectKey;
 use steersman_api::namespace::Namespace;
 use steersman_api::node::Node;
@@ -239,21 +236,7 @@ impl<'m> Assembly<'m> {
                 StatefulSet::from_k8s(&set.object, problems)
             });
         }
-        let mut keys = BTreeSet::new();
-        for other in &manifests.others {
-            if let ClusterObject::Other(object) = &other.object {
-                keys.insert((object.resource(), object.key().clone()));
-            }
-            self.input.objects.push(other.object.clone());
-        }
-        for claim in &made.claims {
-            if let Some(ClusterObject::Other(object)) =
-                decoded("v1", "PersistentVolumeClaim", claim)
-                && !keys.contains(&(object.resource(), object.key().clone()))
-            {
-                self.input.objects.push(ClusterObject::Other(object));
-            }
-        }
+        self.input.objects.extend(manifests.others.iter().map(|other| other.object.clone()));
     }
 
     /// The pods that are in the input as such.
@@ -342,15 +325,6 @@ impl<'m> Assembly<'m> {
         }
         self.input.notices.push(format!("{text}: {message}"));
     }
-}
-
-/// An object that only the scheduling view knows, if it does.
-fn decoded(api_version: &str, kind: &str, object: &impl Serialize) -> Option<ClusterObject> {
-    let mut value = serde_json::to_value(object).ok()?;
-    let fields = value.as_object_mut()?;
-    fields.insert("apiVersion".to_owned(), Value::from(api_version));
-    fields.insert("kind".to_owned(), Value::from(kind));
-    decode::decode(value).ok().map(|decoded| decoded.object)
 }
 
 fn named(metadata: &ObjectMeta) -> String {

@@ -2,12 +2,11 @@
 
 use k8s_openapi::Metadata;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use steersman_api::decode::{self, DecodeError};
 use steersman_api::key::ObjectKey;
 use steersman_api::problem::{FieldPath, Problem, ProblemKind};
-use steersman_api::strict;
+use steersman_api::wire::WireObject;
 
 use super::source::Source;
 use super::{Manifests, Sourced};
@@ -202,11 +201,9 @@ impl Reading<'_> {
     /// that are not known.
     fn push<T>(&self, list: &mut Vec<Sourced<T>>, problems: &mut Vec<Problem>)
     where
-        T: DeserializeOwned + Metadata<Ty = ObjectMeta>,
+        T: WireObject + Metadata<Ty = ObjectMeta>,
     {
-        let Some(mut object) = strict::decode::<T>(self.value, &FieldPath::root(), problems) else {
-            return;
-        };
+        let Some(mut object) = T::from_json(self.value, problems) else { return };
         if problems.iter().all(|problem| problem.kind == ProblemKind::UnknownField) {
             let metadata = object.metadata_mut();
             metadata.name = Some(self.key.name.to_string());

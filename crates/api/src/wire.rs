@@ -1,0 +1,47 @@
+//! Kubernetes' own types, read from JSON.
+//!
+//! Reading them is written once per type here, and not generically by every
+//! crate that reads some: the types are large, and so is the code that serde
+//! makes for them.
+
+use k8s_openapi::api::{
+    apps::v1 as apps_v1, batch::v1 as batch_v1, core::v1 as core_v1,
+    scheduling::v1 as scheduling_v1,
+};
+use serde_json::Value;
+
+use crate::problem::{FieldPath, Problem};
+use crate::strict;
+
+/// A type of the API that can be read.
+pub trait WireObject: Sized {
+    /// Reads an object. What was wrong is among the problems and counts as not
+    /// set, unknown fields are among them too; `None` when nothing can be made
+    /// of the rest.
+    fn from_json(value: &Value, problems: &mut Vec<Problem>) -> Option<Self>;
+}
+
+macro_rules! wire_objects {
+    ($($wire:ty),* $(,)?) => {
+        $(impl WireObject for $wire {
+            fn from_json(value: &Value, problems: &mut Vec<Problem>) -> Option<Self> {
+                strict::decode(value, &FieldPath::root(), problems)
+            }
+        })*
+    };
+}
+
+wire_objects!(
+    core_v1::Pod,
+    core_v1::Node,
+    core_v1::Namespace,
+    core_v1::Service,
+    core_v1::ReplicationController,
+    apps_v1::ReplicaSet,
+    apps_v1::Deployment,
+    apps_v1::StatefulSet,
+    apps_v1::DaemonSet,
+    batch_v1::Job,
+    batch_v1::CronJob,
+    scheduling_v1::PriorityClass,
+);
