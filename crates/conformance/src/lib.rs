@@ -57,7 +57,7 @@ pub struct Options {
     /// What not to compare in scenarios; documents are always compared whole.
     /// [`Field::Preemption`] leaves out [`Field::FullMessage`] as well.
     pub ignore: BTreeSet<Field>,
-    /// How many threads to use; by default one a core.
+    /// How many threads to use, up to 256; by default one a core.
     pub jobs: Option<NonZeroUsize>,
 }
 
@@ -79,6 +79,9 @@ pub enum RunError {
     Threads(#[source] rayon::ThreadPoolBuildError),
 }
 
+/// Scenarios only compute: more threads than any machine has cores do harm.
+const MAX_THREADS: usize = 256;
+
 /// Runs every line of `files`. The report is the same for any number of
 /// threads.
 ///
@@ -93,7 +96,7 @@ pub fn run(files: &[PathBuf], options: &Options) -> Result<Report, RunError> {
         lines.extend(corpus::read(file)?);
     }
     let judge = Judge::new(&options.ignore).map_err(RunError::DefaultConfig)?;
-    let threads = options.jobs.map_or(0, NonZeroUsize::get);
+    let threads = options.jobs.map_or(0, |jobs| jobs.get().min(lines.len()).min(MAX_THREADS));
     let pool =
         rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(RunError::Threads)?;
     let judged: Vec<_> =

@@ -5,6 +5,9 @@ use std::collections::HashMap;
 
 use steersman_api::key::PodUid;
 
+/// Heaps up to this size never shrink.
+const MIN_CAPACITY: usize = 1024;
+
 /// What stands in a heap.
 pub(super) trait Item {
     /// What it is found by.
@@ -58,12 +61,21 @@ impl<T: Item> IndexedHeap<T> {
     pub(super) fn remove(&mut self, uid: &PodUid, order: impl Fn(&T, &T) -> Ordering) -> Option<T> {
         let at = self.places.remove(uid)?;
         let item = self.items.swap_remove(at);
+        self.give_memory_back();
         if let Some(moved) = self.items.get(at) {
             self.places.insert(moved.uid().clone(), at);
             self.rise(at, &order);
             self.sink(at, &order);
         }
         Some(item)
+    }
+
+    /// After a burst of pods the heap must not keep the burst's memory.
+    fn give_memory_back(&mut self) {
+        if self.items.capacity() > MIN_CAPACITY && self.items.len() < self.items.capacity() / 4 {
+            self.items.shrink_to(self.items.len() * 2);
+            self.places.shrink_to(self.items.len() * 2);
+        }
     }
 
     fn rise(&mut self, mut at: usize, order: impl Fn(&T, &T) -> Ordering) {

@@ -15,8 +15,10 @@ pub struct ReportData {
     summary: Summary,
     pods: Vec<Pod>,
     nodes: Vec<Node>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// What was left out, made up or done without.
     notices: Vec<String>,
+    /// What is wrong with the input; the rest of the report is without it.
+    problems: Vec<String>,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -36,6 +38,11 @@ struct Summary {
 struct Pod {
     namespace: String,
     name: String,
+    priority: i32,
+    requests: Amounts,
+    /// `Kind/name` of the controller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<String>,
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<String>,
@@ -97,8 +104,8 @@ struct Amounts {
 }
 
 impl ReportData {
-    /// The report of a simulation.
-    pub fn new(simulated: &Simulated) -> Self {
+    /// The report of a simulation, and what was found out about its input.
+    pub fn new(simulated: &Simulated, notices: Vec<String>, problems: Vec<String>) -> Self {
         let mut summary = Summary {
             pods: simulated.pods.len(),
             nodes: simulated.nodes.len(),
@@ -117,7 +124,8 @@ impl ReportData {
             summary,
             pods: simulated.pods.iter().map(pod).collect(),
             nodes: simulated.nodes.iter().map(node).collect(),
-            notices: simulated.notices.clone(),
+            notices,
+            problems,
         }
     }
 }
@@ -136,6 +144,9 @@ fn pod(result: &PodResult) -> Pod {
     Pod {
         namespace: result.pod.key.namespace.to_string(),
         name: result.pod.key.name.to_string(),
+        priority: result.pod.spec.priority,
+        requests: amounts(1, &result.pod.resources.requests),
+        owner: result.pod.controller.as_ref().map(|o| format!("{}/{}", o.kind, o.name)),
         status,
         node,
         message,

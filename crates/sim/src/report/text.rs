@@ -31,8 +31,9 @@ pub fn write_text(out: &mut dyn Write, simulated: &Simulated, detail: Detail) ->
         writeln!(out, "{}", placements(simulated, detail.wide))?;
     }
     if detail.explain {
-        for result in &simulated.pods {
-            explain(out, result)?;
+        // Why a pod has no node is told below, as of the end of the run.
+        for result in simulated.pods.iter().filter(|p| matches!(p.fate, Fate::Placed(_))) {
+            explain(out, result, simulated.nodes.len())?;
         }
     }
     writeln!(out, "{}", utilisation(simulated))?;
@@ -79,15 +80,14 @@ fn placements(simulated: &Simulated, wide: bool) -> Table {
     table
 }
 
-fn explain(out: &mut dyn Write, result: &PodResult) -> io::Result<()> {
+fn explain(out: &mut dyn Write, result: &PodResult, n_nodes: usize) -> io::Result<()> {
     let Some(decision) = &result.decision else { return Ok(()) };
     let Decision { n_evaluated, n_feasible, best, rejections } = decision;
-    writeln!(
-        out,
-        "{}: {n_feasible} of {n_evaluated} evaluated {} can run it",
-        result.pod.key,
-        plural(*n_evaluated, "node", "nodes")
-    )?;
+    let evaluated = match n_nodes - n_evaluated.min(&n_nodes) {
+        0 => plural(*n_evaluated, "node", "nodes").to_owned(),
+        others => format!("evaluated {}, {others} not looked at,", plural(*n_evaluated, "node", "nodes")),
+    };
+    writeln!(out, "{}: {n_feasible} of {n_evaluated} {evaluated} can run it", result.pod.key)?;
     if let Some(first) = best.first() {
         let plugins = first.scores.iter().map(|(plugin, _)| *plugin);
         let header: Vec<&str> = ["NODE", "TOTAL"].into_iter().chain(plugins).collect();
@@ -125,6 +125,7 @@ fn utilisation(simulated: &Simulated) -> Table {
         let NodeUsage { node, zone, allocatable, allowed_pods, before, after } = usage;
         let share = |of: fn(&Resources) -> i64| {
             let show = |used: &Resources| match percent(of(used), of(allocatable)) {
+                Some(0) if of(used) > 0 => "<1%".to_owned(),
                 Some(percent) => format!("{percent}%"),
                 None => "-".to_owned(),
             };
@@ -178,6 +179,11 @@ fn write_no_fit(out: &mut dyn Write, no_fit: &NoFit) -> io::Result<()> {
     for ((plugin, reasons), nodes) in by_reason {
         let count = format!("{} {}", nodes.len(), plural(nodes.len(), "node", "nodes"));
         table.row([plugin.to_owned(), count, reasons, some_names(&nodes)]);
+    }
+    if let Some(others) = &no_fit.others {
+        let count = format!("{} {}", no_fit.n_others, plural(no_fit.n_others, "node", "nodes"));
+        let plugin = others.plugin.unwrap_or("PreFilter");
+        table.row([plugin, &count, &others.rejection.reasons.join(", "), "before any was looked at"]);
     }
     write!(out, "{table}")
 }

@@ -2,6 +2,7 @@
 //! that waits, and carries out its effects on paper.
 
 mod explain;
+mod unchecked;
 mod world;
 
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ use steersman_config::Config;
 use steersman_core::{
     Attempt, BindingCycle, Effect, Evaluation, Event, Outcome, Place, Scheduler, Setup, SetupError,
 };
-use steersman_framework::diagnosis::NodeRejection;
+use steersman_framework::diagnosis::{Diagnosis, NodeRejection, OthersRejection};
 use steersman_framework::observer::{Observer, Unobserved};
 use steersman_framework::registry::Registry;
 
@@ -82,6 +83,10 @@ pub struct NoFit {
     pub message: String,
     /// Each node that a Filter plugin rejected, by name.
     pub rejected: BTreeMap<Name, NodeRejection>,
+    /// How many nodes were rejected without being looked at one by one.
+    pub n_others: usize,
+    /// What stands for these.
+    pub others: Option<OthersRejection>,
 }
 
 impl Simulated {
@@ -111,7 +116,8 @@ pub fn simulate(
         seed: options.seed,
         assumed_pod_ttl: None,
     };
-    let (scheduler, notices) = Scheduler::new(setup)?;
+    let (scheduler, mut notices) = Scheduler::new(setup)?;
+    notices.extend(unchecked::notices(&objects, options.registry));
     let mut run = Run {
         scheduler,
         now: Time::ZERO,
@@ -287,9 +293,15 @@ impl Run {
 
     fn no_fit(&self, evaluation: &Evaluation) -> NoFit {
         let nodes = self.scheduler.cluster().nodes();
-        let rejected = evaluation.diagnosis.rejected.iter().filter_map(|(idx, rejection)| {
+        let Diagnosis { rejected, others, n_nodes, .. } = &evaluation.diagnosis;
+        let named = rejected.iter().filter_map(|(idx, rejection)| {
             Some((nodes.get(*idx)?.name().clone(), rejection.clone()))
         });
-        NoFit { message: evaluation.diagnosis.full_message(), rejected: rejected.collect() }
+        NoFit {
+            message: evaluation.diagnosis.full_message(),
+            rejected: named.collect(),
+            n_others: n_nodes - rejected.len(),
+            others: others.clone(),
+        }
     }
 }

@@ -12,8 +12,9 @@ use super::{FAILURE, SUCCESS};
 
 const EXAMPLES: &str = "\
 Examples:
-  # Everything but preemption
-  steersman conformance --ignore preemption testdata/conformance/decisions/*.jsonl.gz
+  # Decisions, without what preemption would add (the family volumes needs
+  # plugins that are not available yet)
+  steersman conformance --ignore preemption testdata/conformance/decisions/mixed.jsonl.gz
 
   # Configuration documents
   steersman conformance testdata/conformance/config/config.jsonl

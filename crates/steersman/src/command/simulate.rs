@@ -22,8 +22,8 @@ Examples:
   steersman simulate -f nodes.yaml -f workloads/
 
   # A dump of a real cluster, and the scores behind each decision
-  kubectl get nodes,namespaces,pods,services,replicasets,statefulsets -A -o yaml \\
-    | steersman simulate -f - --explain
+  kubectl get nodes,namespaces,priorityclasses,services,deployments,replicasets,\\
+  statefulsets,daemonsets,jobs,pods -A -o yaml | steersman simulate -f - --explain
 
   # With a configuration of your own, for a script
   steersman simulate -f cluster/ --config scheduler.yaml --output json
@@ -83,7 +83,9 @@ pub(super) fn run(registry: &Registry, args: &Args) -> anyhow::Result<u8> {
         writeln!(log, "note: {notice}")?;
     }
     let mut out = BufWriter::new(io::stdout().lock());
-    write(&mut out, &simulated, args)?;
+    let notices = [&input.notices[..], &simulated.notices].concat();
+    let problems = input.problems.iter().map(ToString::to_string).collect();
+    write(&mut out, &simulated, args, notices, problems)?;
     out.flush()?;
     if n_problems > 0 {
         let s = if n_problems == 1 { "" } else { "s" };
@@ -94,8 +96,14 @@ pub(super) fn run(registry: &Registry, args: &Args) -> anyhow::Result<u8> {
     Ok(if simulated.all_placed() { SUCCESS } else { SOME_UNPLACED })
 }
 
-fn write(out: &mut dyn Write, simulated: &Simulated, args: &Args) -> anyhow::Result<()> {
-    let data = || serde_json::to_value(ReportData::new(simulated));
+fn write(
+    out: &mut dyn Write,
+    simulated: &Simulated,
+    args: &Args,
+    notices: Vec<String>,
+    problems: Vec<String>,
+) -> anyhow::Result<()> {
+    let data = || serde_json::to_value(ReportData::new(simulated, notices, problems));
     match args.output {
         Output::Table | Output::Wide => {
             let wide = args.output == Output::Wide;
