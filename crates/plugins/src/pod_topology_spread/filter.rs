@@ -12,7 +12,7 @@ use steersman_framework::extensions::{
 use steersman_framework::verdict::{FilterVerdict, PluginError, PreFilterVerdict, Rejection};
 
 use super::PodTopologySpread;
-use super::constraints::{counts_labels, has_all_keys, includes};
+use super::constraints::{has_all_keys, includes};
 use super::counts::pods_per_node;
 use super::domains::{Domains, DomainsBuilder, Place};
 
@@ -61,7 +61,7 @@ impl FilterData {
             return;
         }
         for (constraint, state) in self.constraints.iter().zip(&mut self.states) {
-            if counts_labels(constraint, &pod.labels) {
+            if constraint.selector.matches(&pod.labels) {
                 state.domains.change(node, by);
             }
         }

@@ -1,0 +1,8 @@
+//! What the queue and the scheduler promise, rule by rule, on clusters of a
+//! few objects. `tests/stress` looks for what nobody thought of.
+
+mod binding;
+mod nodes;
+mod nominations;
+mod queue;
+mod world;

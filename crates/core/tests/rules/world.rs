@@ -1,0 +1,227 @@
+//! A scheduler with a clock that the test turns, and words for what it does.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use steersman_api::key::{ObjectKey, PodUid};
+use steersman_api::name::Name;
+use steersman_api::object::ClusterObject;
+use steersman_api::time::Time;
+use steersman_config::Config;
+use steersman_core::{
+    BindingCycle, BindingReport, Effect, Event, Outcome, Place, Scheduler, Setup,
+};
+use steersman_framework::extensions::BoxFuture;
+use steersman_framework::observer::{Observer, Unobserved};
+use steersman_framework::registry::{Descriptor, Registry};
+use steersman_framework::world::{ClusterWriter, WriteError};
+use steersman_testing::{NodeBuilder, PodBuilder};
+
+/// See the module documentation.
+pub(crate) struct World {
+    pub(crate) scheduler: Scheduler,
+    now: Time,
+    cycles: BTreeMap<String, BindingCycle>,
+}
+
+/// What a watch can show.
+pub(crate) trait Shown {
+    fn object(self) -> ClusterObject;
+}
+
+impl Shown for PodBuilder {
+    fn object(self) -> ClusterObject {
+        ClusterObject::Pod(self.build())
+    }
+}
+
+impl Shown for NodeBuilder {
+    fn object(self) -> ClusterObject {
+        ClusterObject::Node(self.build())
+    }
+}
+
+impl World {
+    /// The default profile.
+    pub(crate) fn new() -> Self {
+        Self::of(&[], "", None)
+    }
+
+    /// The default profile with more plugins.
+    pub(crate) fn with_plugins(plugins: &[Descriptor]) -> Self {
+        let enabled: Vec<String> =
+            plugins.iter().map(|plugin| format!("{{name: {}}}", plugin.name)).collect();
+        let enabled = enabled.join(", ");
+        let profile = format!("profiles: [{{plugins: {{multiPoint: {{enabled: [{enabled}]}}}}}}]");
+        Self::of(plugins, &profile, None)
+    }
+
+    /// Gives up on bindings that do not show for so long.
+    pub(crate) fn with_ttl(ttl: Duration) -> Self {
+        Self::of(&[], "", Some(ttl))
+    }
+
+    /// A configuration: what stands below its `kind`.
+    pub(crate) fn configured(fields: &str) -> Self {
+        Self::of(&[], fields, None)
+    }
+
+    fn of(plugins: &[Descriptor], fields: &str, assumed_pod_ttl: Option<Duration>) -> Self {
+        let mut registry: Registry = steersman_plugins::table::in_tree();
+        for plugin in plugins {
+            registry.register(plugin.clone()).expect("a new name");
+        }
+        let text = format!(
+            "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n{fields}"
+        );
+        let config: Config =
+            steersman_config::load(&text, &registry).expect("a good configuration").config;
+        let setup = Setup { config: &config, registry: &registry, seed: 1, assumed_pod_ttl };
+        let (scheduler, _) = Scheduler::new(setup).expect("a scheduler");
+        Self { scheduler, now: Time::ZERO, cycles: BTreeMap::new() }
+    }
+
+    /// The watch shows an object.
+    pub(crate) fn see(&mut self, shown: impl Shown) -> String {
+        self.handle(Event::Upsert(shown.object()))
+    }
+
+    pub(crate) fn delete_pod(&mut self, pod: &str) -> String {
+        self.handle(Event::PodDeleted(uid(pod)))
+    }
+
+    pub(crate) fn delete_node(&mut self, node: &str) -> String {
+        self.handle(Event::NodeDeleted(node.into()))
+    }
+
+    pub(crate) fn allow(&mut self, pod: &str, plugin: &'static str) -> String {
+        self.handle(Event::PermitAllowed { pod: uid(pod), plugin })
+    }
+
+    /// Hands in an event; the effects in words.
+    pub(crate) fn handle(&mut self, event: Event) -> String {
+        let effects = self.scheduler.handle(event, self.now);
+        self.words(effects)
+    }
+
+    /// Time passes; the effects in words.
+    pub(crate) fn pass(&mut self, duration: Duration) -> String {
+        self.now = self.now.after(duration);
+        let effects = self.scheduler.advance(self.now);
+        self.words(effects)
+    }
+
+    /// Tries the next pod: `a: n1`, `a: waits on n1`, `a: no`, or `nobody`.
+    pub(crate) fn next(&mut self) -> String {
+        self.next_watched(&mut Unobserved)
+    }
+
+    pub(crate) fn next_watched(&mut self, observer: &mut dyn Observer) -> String {
+        let Some((attempt, effects)) = self.scheduler.schedule_next(self.now, observer) else {
+            return "nobody".to_owned();
+        };
+        self.words(effects);
+        let pod = &attempt.pod.key.name;
+        match attempt.outcome {
+            Outcome::Assumed(node) => format!("{pod}: {node}"),
+            Outcome::Waiting(node) => format!("{pod}: waits on {node}"),
+            Outcome::Unschedulable(_) => format!("{pod}: no"),
+            Outcome::Rejected { plugin, .. } => format!("{pod}: {plugin} says no"),
+            Outcome::Error(error) => format!("{pod}: {error}"),
+        }
+    }
+
+    /// Runs a pod's binding cycle; the API server answers as given.
+    #[track_caller]
+    pub(crate) fn bind(&mut self, pod: &str, answer: Result<(), WriteError>) -> BindingReport {
+        let cycle = self.cycles.remove(pod).expect("a binding cycle was started");
+        let mut cycle = Box::pin(async move {
+            let writer = Writer(answer);
+            cycle.run(&writer, &mut Unobserved).await
+        });
+        match cycle.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(report) => report,
+            Poll::Pending => panic!("the plugins of these tests do not wait"),
+        }
+    }
+
+    /// Runs a pod's binding cycle and reports its end; the effects in words.
+    #[track_caller]
+    pub(crate) fn finish(&mut self, pod: &str, answer: Result<(), WriteError>) -> String {
+        let report = self.bind(pod, answer);
+        self.handle(Event::BindingFinished(report))
+    }
+
+    pub(crate) fn place(&self, pod: &str) -> Option<Place> {
+        self.scheduler.place_of(&uid(pod))
+    }
+
+    /// How long until something is to be done by itself.
+    pub(crate) fn until_timer(&self) -> Option<Duration> {
+        self.scheduler.next_timer().map(|timer| timer.since(self.now))
+    }
+
+    #[track_caller]
+    fn words(&mut self, effects: Vec<Effect>) -> String {
+        assert_eq!(self.scheduler.broken_invariants(), Vec::<String>::new());
+        let words = |effect: Effect| match effect {
+            Effect::StartBinding(cycle) => {
+                let name = cycle.pod().key.name.to_string();
+                let words = format!("bind {name} to {}", cycle.node());
+                self.cycles.insert(name, cycle);
+                words
+            }
+            Effect::Scheduled { pod, node } => format!("{} is on {node}", pod.key.name),
+            Effect::FailedScheduling { pod, reason, message } => {
+                format!("{}: {}: {message}", pod.key.name, reason.name())
+            }
+            Effect::Nominate { pod, node } => match node {
+                Some(node) => format!("{} hopes for {node}", pod.key.name),
+                None => format!("{} hopes for nothing", pod.key.name),
+            },
+            Effect::Waiting { pod, .. } => format!("{} waits", pod.key.name),
+            Effect::Note(note) => note,
+        };
+        let words: Vec<String> = effects.into_iter().map(words).collect();
+        words.join("; ")
+    }
+}
+
+/// The UID that [`steersman_testing::pod`] gives a pod.
+pub(crate) fn uid(pod: &str) -> PodUid {
+    format!("uid-default-{pod}").as_str().into()
+}
+
+pub(crate) fn seconds(n: u64) -> Duration {
+    Duration::from_secs(n)
+}
+
+/// An API server that cannot be reached.
+pub(crate) fn down() -> Result<(), WriteError> {
+    Err(WriteError::Other("down".to_owned()))
+}
+
+struct Writer(Result<(), WriteError>);
+
+impl ClusterWriter for Writer {
+    fn bind<'a>(
+        &'a self,
+        _: &'a ObjectKey,
+        _: &'a PodUid,
+        _: &'a Name,
+    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        let answer = self.0.clone();
+        Box::pin(async move { answer })
+    }
+}
+
+/// A plugin made of one extension.
+pub(crate) fn plugin(
+    name: &'static str,
+    extensions: steersman_framework::extensions::Extensions,
+) -> Descriptor {
+    let extensions = Arc::new(extensions);
+    Descriptor::plain(name, extensions.points(), move |_| Ok((*extensions).clone()))
+}

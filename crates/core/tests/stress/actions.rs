@@ -1,0 +1,412 @@
+//! What can happen, and how often.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use steersman_api::key::ObjectKey;
+use steersman_core::Event;
+use steersman_framework::observer::Unobserved;
+use steersman_framework::world::WriteError;
+use steersman_testing::decoded;
+
+use crate::api::{Stream, Watch, Writer, has_ended, is_terminating, node_of, text};
+use crate::objects::{NAMESPACES, NODES, change_node, change_pod, namespace, node, service};
+use crate::run::Run;
+use crate::told::{State, is_ours};
+
+type Action = fn(&mut Run) -> Result<(), String>;
+
+/// How often, in some unit, and what.
+const ACTIONS: &[(usize, Action)] = &[
+    (110, Run::create_pod),
+    (60, Run::change_pod),
+    (35, Run::delete_pod),
+    (25, Run::terminate_pod),
+    (90, Run::end_pod),
+    (30, Run::bind_by_others),
+    (8, Run::recreate_pod),
+    (40, Run::nominate_by_others),
+    (110, Run::change_node),
+    (30, Run::add_node),
+    (10, Run::remove_node),
+    (15, Run::change_namespace),
+    (10, Run::change_service),
+    (320, Run::deliver),
+    (200, Run::schedule),
+    (150, Run::run_cycle),
+    (140, Run::report),
+    (40, Run::decide_permit),
+    (70, Run::pass_time),
+    (20, Run::repeat),
+    (20, Run::tell_stale),
+    (4, Run::resync),
+];
+
+/// More pods than this are not kept alive.
+const MANY_PODS: usize = 45;
+
+impl Run {
+    /// Does something.
+    pub(crate) fn act(&mut self) -> Result<(), String> {
+        let total = ACTIONS.iter().map(|(weight, _)| weight).sum();
+        let mut drawn = self.rng.below(total);
+        for (weight, action) in ACTIONS {
+            if drawn < *weight {
+                return action(self);
+            }
+            drawn -= weight;
+        }
+        Ok(())
+    }
+
+    fn any_pod(&mut self) -> Option<String> {
+        self.rng.pick_any(self.api.pods.keys().cloned())
+    }
+
+    fn create_pod(&mut self) -> Result<(), String> {
+        if self.api.pods.len() >= MANY_PODS {
+            return self.delete_pod();
+        }
+        let template = self.rng.pick(&self.templates).clone();
+        for _ in 0..=self.rng.below(3) {
+            self.api.create_pod(template.clone(), None);
+        }
+        Ok(())
+    }
+
+    fn change_pod(&mut self) -> Result<(), String> {
+        if let Some(uid) = self.any_pod() {
+            let rng = &mut self.rng;
+            self.api.change_pod(&uid, |pod| change_pod(rng, pod));
+        }
+        Ok(())
+    }
+
+    fn delete_pod(&mut self) -> Result<(), String> {
+        if let Some(uid) = self.any_pod() {
+            self.api.delete_pod(&uid);
+        }
+        Ok(())
+    }
+
+    fn terminate_pod(&mut self) -> Result<(), String> {
+        if let Some(uid) = self.any_pod() {
+            self.api.change_pod(&uid, |pod| {
+                pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+            });
+        }
+        Ok(())
+    }
+
+    fn end_pod(&mut self) -> Result<(), String> {
+        let bound = self.api.pods.iter().filter(|(_, pod)| node_of(pod).is_some());
+        let mut uid = self.rng.pick_any(bound.map(|(uid, _)| uid.clone()));
+        if self.rng.chance(5) {
+            uid = self.any_pod();
+        }
+        let Some(uid) = uid else { return Ok(()) };
+        let phase = *self.rng.pick(&["Succeeded", "Failed"]);
+        if self.api.pods.get(&uid).is_some_and(has_ended) {
+            self.api.delete_pod(&uid);
+        } else {
+            self.api.change_pod(&uid, |pod| pod["status"]["phase"] = phase.into());
+        }
+        Ok(())
+    }
+
+    fn bind_by_others(&mut self) -> Result<(), String> {
+        let gated = |uid: &str| {
+            let gates = self.api.pods[uid]["spec"]["schedulingGates"].as_array();
+            gates.is_some_and(|gates| !gates.is_empty())
+        };
+        let free = self.api.pods.keys().filter(|u| self.api.may_bind(u).is_ok() && !gated(u));
+        let Some(uid) = self.rng.pick_any(free.cloned()) else { return Ok(()) };
+        // The node need not be there.
+        let node = *self.rng.pick(&NODES);
+        self.say(|| format!("others bind {uid} to {node}"));
+        self.api.bind(&uid, node);
+        Ok(())
+    }
+
+    /// Another pod takes a pod's name; its deletion may go unseen.
+    fn recreate_pod(&mut self) -> Result<(), String> {
+        let Some(uid) = self.any_pod() else { return Ok(()) };
+        let unseen = self.rng.chance(50) && self.told.pods.contains_key(&uid);
+        let old = if unseen { self.api.delete_pod_unseen(&uid) } else { self.api.delete_pod(&uid) };
+        let Some(old) = old else { return Ok(()) };
+        let mut pod = self.rng.pick(&self.templates).clone();
+        if unseen {
+            // Pods of foreign schedulers are not looked at until they are bound.
+            pod["spec"]["schedulerName"] = "default-scheduler".into();
+        }
+        pod["metadata"]["namespace"] = old["metadata"]["namespace"].clone();
+        self.say(|| format!("{uid} is replaced, unseen: {unseen}"));
+        self.api.create_pod(pod, Some(text(&old, "/metadata/name")));
+        Ok(())
+    }
+
+    fn nominate_by_others(&mut self) -> Result<(), String> {
+        let free = self.api.pods.iter().filter(|(_, pod)| node_of(pod).is_none() && is_ours(pod));
+        let Some(uid) = self.rng.pick_any(free.map(|(uid, _)| uid.clone())) else { return Ok(()) };
+        let node = *self.rng.pick(&NODES);
+        let clear = self.rng.chance(40);
+        self.say(|| format!("others nominate {uid} to {node}, or nowhere: {clear}"));
+        self.api.change_pod(&uid, |pod| {
+            if clear {
+                pod["status"].as_object_mut().expect("a status").remove("nominatedNodeName");
+            } else {
+                pod["status"]["nominatedNodeName"] = node.into();
+            }
+        });
+        Ok(())
+    }
+
+    fn change_node(&mut self) -> Result<(), String> {
+        let Some(mut node) = self.rng.pick_any(self.api.nodes.values().cloned()) else {
+            return Ok(());
+        };
+        change_node(&mut self.rng, &mut node);
+        self.api.put_node(node);
+        Ok(())
+    }
+
+    fn add_node(&mut self) -> Result<(), String> {
+        let name = *self.rng.pick(&NODES);
+        if !self.api.nodes.contains_key(name) {
+            let node = node(&mut self.rng, name);
+            self.api.put_node(node);
+        }
+        Ok(())
+    }
+
+    /// Removes a node. Its pods remain, for now.
+    fn remove_node(&mut self) -> Result<(), String> {
+        if let Some(name) = self.rng.pick_any(self.api.nodes.keys().cloned()) {
+            self.api.delete_node(&name);
+        }
+        Ok(())
+    }
+
+    fn change_namespace(&mut self) -> Result<(), String> {
+        let name = *self.rng.pick(&NAMESPACES);
+        if self.rng.chance(15) {
+            self.api.delete_other("Namespace", "", name);
+        } else {
+            let namespace = namespace(&mut self.rng, name);
+            self.api.put_other("Namespace", namespace);
+        }
+        Ok(())
+    }
+
+    fn change_service(&mut self) -> Result<(), String> {
+        let namespace = *self.rng.pick(&NAMESPACES);
+        if self.rng.chance(40) {
+            self.api.delete_other("Service", namespace, "service");
+        } else {
+            let service = service(&mut self.rng, namespace);
+            self.api.put_other("Service", service);
+        }
+        Ok(())
+    }
+
+    /// The scheduler hears some of what has happened.
+    fn deliver(&mut self) -> Result<(), String> {
+        let stream = *self.rng.pick(&[Stream::Pods, Stream::Pods, Stream::Nodes, Stream::Others]);
+        for _ in 0..=self.rng.below(6) {
+            let Some(event) = self.api.next(stream) else { break };
+            self.tell(&event)?;
+        }
+        Ok(())
+    }
+
+    /// Hands an event of a watch to the scheduler.
+    pub(crate) fn tell(&mut self, event: &Watch) -> Result<(), String> {
+        self.say(|| match event {
+            Watch::Upsert(object) => format!("told {object}"),
+            gone => format!("told {gone:?}"),
+        });
+        self.told.hear(event);
+        if let Watch::Upsert(pod) = event {
+            // A pod that only waits needs its node no more.
+            let uid = text(pod, "/metadata/uid");
+            if is_terminating(pod) && node_of(pod).is_none() && self.waiting.remove(uid).is_some() {
+                self.told.pods.remove(uid);
+            }
+        }
+        let event = match event {
+            Watch::Upsert(object) => {
+                match object["kind"].as_str() {
+                    Some("Namespace") => self.know("Namespace", object),
+                    Some("Service") => self.know("Service", object),
+                    _ => {}
+                }
+                Event::Upsert(decoded(object.clone()))
+            }
+            Watch::PodGone(uid) => Event::PodDeleted(uid.as_str().into()),
+            Watch::NodeGone(name) => Event::NodeDeleted(name.as_str().into()),
+            Watch::ObjectGone(resource, key) => {
+                let namespace = key.namespace.to_string();
+                self.others.remove(&(*resource, namespace, key.name.to_string()));
+                Event::ObjectDeleted { resource, key: key.clone() }
+            }
+        };
+        self.handle(event)
+    }
+
+    fn know(&mut self, kind: &'static str, object: &serde_json::Value) {
+        let field = |pointer| text(object, pointer).to_owned();
+        self.others.insert((kind, field("/metadata/namespace"), field("/metadata/name")));
+    }
+
+    fn schedule(&mut self) -> Result<(), String> {
+        for _ in 0..=self.rng.below(4) {
+            if !self.schedule_one()? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// A binding cycle runs: it may fail, and may fail only seemingly.
+    pub(crate) fn run_cycle(&mut self) -> Result<(), String> {
+        if self.cycles.is_empty() {
+            return Ok(());
+        }
+        let drawn = self.rng.below(self.cycles.len());
+        let cycle = self.cycles.swap_remove(drawn);
+        let uid = cycle.pod().uid.to_string();
+        let may = self.api.may_bind(&uid);
+        let goes_through = may.is_ok() && !self.rng.chance(12);
+        let answer = match may {
+            Ok(()) if !goes_through || self.rng.chance(8) => {
+                Err(WriteError::Other("timed out".to_owned()))
+            }
+            may => may,
+        };
+        let writer = Writer { answer, asked: OnceLock::new() };
+        let report = ready(cycle.run(&writer, &mut Unobserved))?;
+        if goes_through && let Some((_, node)) = writer.asked.get() {
+            self.api.bind(&uid, node);
+        }
+        self.say(|| format!("ran the binding of {uid}: {report:?}, went through: {goes_through}"));
+        self.reports.push(report);
+        Ok(())
+    }
+
+    /// A binding cycle's end is reported, at once or late.
+    pub(crate) fn report(&mut self) -> Result<(), String> {
+        if self.reports.is_empty() {
+            return Ok(());
+        }
+        let drawn = self.rng.below(self.reports.len());
+        let report = self.reports.swap_remove(drawn);
+        if report.is_bound() {
+            self.told.accept(&report.pod().to_string(), self.now);
+        }
+        self.say(|| format!("reported {report:?}"));
+        self.handle(Event::BindingFinished(report))
+    }
+
+    fn decide_permit(&mut self) -> Result<(), String> {
+        let Some((uid, plugins)) = self.rng.pick_any(self.waiting.clone()) else { return Ok(()) };
+        let plugin = *self.rng.pick(&plugins);
+        let pod = uid.as_str().into();
+        if self.rng.chance(70) {
+            self.say(|| format!("{uid} is let go"));
+            return self.handle(Event::PermitAllowed { pod, plugin });
+        }
+        self.say(|| format!("{uid} is held no more"));
+        self.handle(Event::PermitRejected { pod, plugin, reason: "not today".into() })
+    }
+
+    fn pass_time(&mut self) -> Result<(), String> {
+        let some = |run: &mut Self, n| u64::try_from(1 + run.rng.below(n)).expect("small");
+        let duration = match self.rng.below(10) {
+            0..=3 => Duration::from_millis(some(self, 500)),
+            4..=7 => Duration::from_secs(some(self, 15)),
+            8 => {
+                let next = self.scheduler.next_timer().unwrap_or(self.now);
+                next.since(self.now)
+            }
+            _ => Duration::from_secs(60 * some(self, 6)),
+        };
+        self.advance(duration)
+    }
+
+    /// Time passes. Nothing that could run may be left to the flush.
+    pub(crate) fn advance(&mut self, duration: Duration) -> Result<(), String> {
+        self.check_waking()?;
+        self.now = self.now.after(duration);
+        let now = self.now;
+        self.say(|| format!("it is {:?}", now.since_start()));
+        if let Some(ttl) = self.ttl {
+            self.told.expire(ttl, now);
+        }
+        let effects = self.scheduler.advance(now);
+        self.carry_out(effects)
+    }
+
+    /// An event comes twice.
+    fn repeat(&mut self) -> Result<(), String> {
+        if let Some(uid) = self.any_pod() {
+            self.api.repeat_pod(&uid);
+        }
+        if let Some(node) = self.rng.pick_any(self.api.nodes.values().cloned()) {
+            self.api.put_node(node);
+        }
+        Ok(())
+    }
+
+    /// An older version of a pod comes after the newer one; the newer one comes
+    /// again in time.
+    fn tell_stale(&mut self) -> Result<(), String> {
+        let old = self.told.pods.iter().filter(|(_, told)| told.state != State::Pending);
+        let old = old.filter_map(|(uid, told)| Some((uid.clone(), told.previous.clone()?)));
+        let Some((uid, pod)) = self.rng.pick_any(old) else { return Ok(()) };
+        // A pod does not come back from being deleted.
+        if is_terminating(&self.told.pods[&uid].latest) || !self.api.pods.contains_key(&uid) {
+            return Ok(());
+        }
+        self.say(|| format!("stale news of {uid}"));
+        self.tell(&Watch::Upsert(pod))?;
+        self.api.repeat_pod(&uid);
+        Ok(())
+    }
+
+    /// The watches broke off: everything is listed again.
+    pub(crate) fn resync(&mut self) -> Result<(), String> {
+        self.say(|| "resync".to_owned());
+        self.api.break_watches();
+        let mut news = Vec::new();
+        for uid in self.told.pods.keys().filter(|uid| !self.api.pods.contains_key(*uid)) {
+            news.push(Watch::PodGone(uid.clone()));
+        }
+        for name in self.told.nodes.keys().filter(|name| !self.api.nodes.contains_key(*name)) {
+            news.push(Watch::NodeGone(name.clone()));
+        }
+        for other in self.others.iter().filter(|key| !self.api.others.contains_key(*key)) {
+            let (kind, namespace, name) = other;
+            let key = ObjectKey::namespaced(namespace.as_str(), name);
+            news.push(Watch::ObjectGone(kind, key));
+        }
+        let others = self.api.others.values().chain(self.api.nodes.values());
+        news.extend(others.chain(self.api.pods.values()).cloned().map(Watch::Upsert));
+        // Nothing says that objects come in any order.
+        while !news.is_empty() {
+            let drawn = self.rng.below(news.len());
+            let event = news.swap_remove(drawn);
+            self.tell(&event)?;
+        }
+        Ok(())
+    }
+}
+
+/// The test's futures do not wait.
+fn ready<T>(future: impl Future<Output = T>) -> Result<T, String> {
+    let mut future = Box::pin(future);
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    match future.as_mut().poll(&mut context) {
+        std::task::Poll::Ready(value) => Ok(value),
+        std::task::Poll::Pending => Err("a binding cycle waits for nothing".to_owned()),
+    }
+}
