@@ -28,6 +28,11 @@ impl Time {
         Self(self.0.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)))
     }
 
+    /// The moment `duration` earlier; `None` when that is before the start.
+    pub fn before(self, duration: Duration) -> Option<Self> {
+        Some(Self(self.0.checked_sub(u64::try_from(duration.as_nanos()).ok()?)?))
+    }
+
     /// How long ago `earlier` was; zero when it is not earlier.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))

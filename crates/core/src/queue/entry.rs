@@ -8,7 +8,7 @@ use steersman_api::time::Time;
 use steersman_framework::extensions::QueuedPod;
 
 use super::heap::Item;
-use crate::profile::{PluginIdx, PluginSet};
+use crate::profile::PluginSet;
 
 /// A pod of the queue, wherever it stands.
 #[derive(Clone, Debug)]
@@ -31,6 +31,8 @@ pub(crate) struct Entry {
     pub(crate) rejected_by: PluginSet,
     /// What it was woken by since, for counting wake-ups in vain.
     pub(crate) woken_by: Option<WakeReason>,
+    /// What the PreEnqueue plugin says that keeps it out, while one does.
+    pub(super) gated_because: Option<String>,
     /// When its backoff ends.
     pub(super) backoff_until: Time,
 }
@@ -59,14 +61,6 @@ pub enum Place {
     InFlight,
 }
 
-/// A pod that a PreEnqueue plugin keeps out, and which.
-#[derive(Clone, Debug)]
-pub(super) struct GatedEntry {
-    pub(super) entry: Entry,
-    pub(super) by: PluginIdx,
-    pub(super) reason: String,
-}
-
 impl Entry {
     pub(super) fn new(pod: Arc<PodInfo>, arrival: u64, now: Time) -> Self {
         Self {
@@ -78,6 +72,7 @@ impl Entry {
             last_was_error: false,
             rejected_by: PluginSet::default(),
             woken_by: None,
+            gated_because: None,
             backoff_until: now,
         }
     }

@@ -15,6 +15,7 @@
 //! Owner: [`crate::Scheduler`]. The queue asks no plugin but PreEnqueue and the
 //! queueing hints, and knows no node.
 
+mod aside;
 mod backoff;
 mod entry;
 mod heap;
@@ -35,8 +36,8 @@ use steersman_api::time::Time;
 use steersman_framework::cluster::Cluster;
 use steersman_framework::extensions::QueueSort;
 
+use aside::Aside;
 pub(crate) use backoff::Backoff;
-use entry::GatedEntry;
 pub use entry::Place;
 pub(crate) use entry::{Entry, WakeReason};
 use heap::IndexedHeap;
@@ -67,13 +68,8 @@ pub(crate) struct SchedulingQueue {
     /// Pods whose last attempt ended in an error: they wait their full time,
     /// also when nothing else is to do.
     backing_off_after_error: IndexedHeap<Entry>,
-    /// By the plugins that rejected them, then by arrival: an event looks only
-    /// at pods of plugins that want to hear of it.
-    unschedulable: BTreeMap<(Name, PluginSet), BTreeMap<u64, Entry>>,
-    /// Where in `unschedulable` a pod stands.
-    unschedulable_at: HashMap<PodUid, ((Name, PluginSet), u64)>,
-    gated: BTreeMap<u64, GatedEntry>,
-    gated_at: HashMap<PodUid, u64>,
+    unschedulable: Aside,
+    gated: Aside,
     in_flight: InFlight,
     /// Entries of pods in flight, to go on from when they fail.
     flying: HashMap<PodUid, Entry>,
@@ -100,10 +96,8 @@ impl SchedulingQueue {
             active: IndexedHeap::default(),
             backing_off: IndexedHeap::default(),
             backing_off_after_error: IndexedHeap::default(),
-            unschedulable: BTreeMap::new(),
-            unschedulable_at: HashMap::new(),
-            gated: BTreeMap::new(),
-            gated_at: HashMap::new(),
+            unschedulable: Aside::default(),
+            gated: Aside::default(),
             in_flight: InFlight::default(),
             flying: HashMap::new(),
             nominations: Nominations::default(),
@@ -139,7 +133,8 @@ impl SchedulingQueue {
 
     /// Puts a pod into the activeQ or, while it backs off, into the backoffQ;
     /// unless a PreEnqueue plugin keeps it out.
-    fn enqueue(&mut self, entry: Entry, cluster: &Cluster, now: Time) {
+    fn enqueue(&mut self, mut entry: Entry, cluster: &Cluster, now: Time) {
+        entry.gated_because = None;
         let profile = self.profiles.get(&entry.pod().spec.scheduler_name);
         let gate = profile.and_then(|profile| pre_enqueue(profile, entry.pod(), cluster));
         match gate {
@@ -152,10 +147,11 @@ impl SchedulingQueue {
         }
     }
 
-    fn keep_out(&mut self, entry: Entry, gate: Gate) {
-        self.gated_at.insert(entry.pod().uid.clone(), entry.arrival);
-        let gated = GatedEntry { by: gate.plugin, reason: gate.reason, entry };
-        self.gated.insert(gated.entry.arrival, gated);
+    fn keep_out(&mut self, mut entry: Entry, gate: Gate) {
+        entry.gated_because = Some(gate.reason);
+        let mut plugin = PluginSet::default();
+        plugin.insert(gate.plugin);
+        self.gated.insert(entry, plugin);
     }
 
     fn back_off(&mut self, entry: Entry) {
@@ -229,10 +225,8 @@ impl SchedulingQueue {
     }
 
     fn set_aside(&mut self, entry: Entry) {
-        let group = (entry.pod().spec.scheduler_name.clone(), entry.rejected_by);
-        let place = (group.clone(), entry.arrival);
-        self.unschedulable_at.insert(entry.pod().uid.clone(), place);
-        self.unschedulable.entry(group).or_default().insert(entry.arrival, entry);
+        let plugins = entry.rejected_by;
+        self.unschedulable.insert(entry, plugins);
     }
 
     /// Moves pods whose time has come: backoffs that are over, and pods that
@@ -243,13 +237,10 @@ impl SchedulingQueue {
                 self.enqueue(entry, cluster, now);
             }
         }
-        let overdue: Vec<PodUid> = self
-            .unschedulable
-            .values()
-            .flat_map(BTreeMap::values)
-            .filter(|entry| now.since(entry.queued.queued_at) >= MAX_UNSCHEDULABLE)
-            .map(|entry| entry.pod().uid.clone())
-            .collect();
+        let overdue = match now.before(MAX_UNSCHEDULABLE) {
+            Some(limit) => self.unschedulable.queued_by(limit),
+            None => Vec::new(),
+        };
         for uid in overdue {
             self.wake_stats.flushed += 1;
             let reason = WakeReason { event: "UnschedulableTimeout".to_owned(), plugin: "" };
@@ -271,9 +262,7 @@ impl SchedulingQueue {
     pub(crate) fn next_timer(&self) -> Option<Time> {
         let backoffs = [&self.backing_off, &self.backing_off_after_error];
         let backoff = backoffs.into_iter().filter_map(|h| h.peek()).map(|e| e.backoff_until).min();
-        let unschedulable = self.unschedulable.values().flat_map(BTreeMap::values);
-        let flush =
-            unschedulable.map(|entry| entry.queued.queued_at.after(MAX_UNSCHEDULABLE)).min();
+        let flush = self.unschedulable.oldest().map(|oldest| oldest.after(MAX_UNSCHEDULABLE));
         backoff.into_iter().chain(flush).min()
     }
 }

@@ -1,6 +1,5 @@
 //! Looking into the queue and taking pods out of it.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use steersman_api::key::PodUid;
@@ -30,7 +29,7 @@ impl SchedulingQueue {
         QueueCounts {
             active: self.active.len(),
             backoff: self.backing_off.len() + self.backing_off_after_error.len(),
-            unschedulable: self.unschedulable_at.len(),
+            unschedulable: self.unschedulable.len(),
             gated: self.gated.len(),
             in_flight: self.in_flight.len(),
         }
@@ -50,8 +49,8 @@ impl SchedulingQueue {
         [
             (self.active.contains(uid), Place::Active),
             (backing_off, Place::Backoff),
-            (self.unschedulable_at.contains_key(uid), Place::Unschedulable),
-            (self.gated_at.contains_key(uid), Place::Gated),
+            (self.unschedulable.contains(uid), Place::Unschedulable),
+            (self.gated.contains(uid), Place::Gated),
             (self.in_flight.contains(uid), Place::InFlight),
         ]
         .into_iter()
@@ -64,11 +63,8 @@ impl SchedulingQueue {
         if let Some(entry) = self.flying.get(uid) {
             return Some(entry.pod());
         }
-        if let Some((group, arrival)) = self.unschedulable_at.get(uid) {
-            return self.unschedulable.get(group)?.get(arrival).map(Entry::pod);
-        }
-        if let Some(arrival) = self.gated_at.get(uid) {
-            return self.gated.get(arrival).map(|gated| gated.entry.pod());
+        if let Some(entry) = self.unschedulable.get(uid).or_else(|| self.gated.get(uid)) {
+            return Some(entry.pod());
         }
         let heaps = [&self.active, &self.backing_off, &self.backing_off_after_error];
         heaps.into_iter().find_map(|heap| heap.get(uid)).map(Entry::pod)
@@ -76,12 +72,12 @@ impl SchedulingQueue {
 
     /// The unschedulable pods, in order of arrival within their group.
     pub(crate) fn unschedulable_pods(&self) -> impl Iterator<Item = &Entry> {
-        self.unschedulable.values().flat_map(BTreeMap::values)
+        self.unschedulable.iter()
     }
 
     /// The gated pods and the reasons, in order of arrival.
     pub(crate) fn gated_pods(&self) -> impl Iterator<Item = (&Entry, &str)> {
-        self.gated.values().map(|gated| (&gated.entry, gated.reason.as_str()))
+        self.gated.iter().map(|entry| (entry, entry.gated_because.as_deref().unwrap_or_default()))
     }
 
     /// Takes a pod out for good, wherever it stands.
@@ -89,11 +85,8 @@ impl SchedulingQueue {
         self.nominations.remove(uid);
         self.in_flight.drop_pod(uid);
         self.flying.remove(uid);
-        if self.take_waiting(uid).is_none()
-            && self.take_unschedulable(uid).is_none()
-            && let Some(arrival) = self.gated_at.remove(uid)
-        {
-            self.gated.remove(&arrival);
+        if self.take_waiting(uid).is_none() && self.unschedulable.take(uid).is_none() {
+            self.gated.take(uid);
         }
     }
 
@@ -104,15 +97,5 @@ impl SchedulingQueue {
             .remove(uid, active_order(sort))
             .or_else(|| self.backing_off.remove(uid, backoff_order(sort)))
             .or_else(|| self.backing_off_after_error.remove(uid, backoff_order(sort)))
-    }
-
-    pub(super) fn take_unschedulable(&mut self, uid: &PodUid) -> Option<Entry> {
-        let (group, arrival) = self.unschedulable_at.remove(uid)?;
-        let entries = self.unschedulable.get_mut(&group)?;
-        let entry = entries.remove(&arrival);
-        if entries.is_empty() {
-            self.unschedulable.remove(&group);
-        }
-        entry
     }
 }

@@ -67,11 +67,11 @@ impl SchedulingQueue {
 
     fn helped(&self, happened: &Happened, cluster: &Cluster) -> Vec<(PodUid, WakeReason)> {
         let mut helped = Vec::new();
-        for ((scheduler, plugins), entries) in &self.unschedulable {
-            if !self.concerns(scheduler, *plugins, happened) {
+        for (scheduler, plugins, entries) in self.unschedulable.groups() {
+            if !self.concerns(scheduler, plugins, happened) {
                 continue;
             }
-            for entry in entries.values() {
+            for entry in entries {
                 if let Some(reason) = self.wake_reason(entry, happened, cluster) {
                     helped.push((entry.pod().uid.clone(), reason));
                 }
@@ -117,7 +117,7 @@ impl SchedulingQueue {
         cluster: &Cluster,
         now: Time,
     ) {
-        let Some(mut entry) = self.take_unschedulable(uid) else { return };
+        let Some(mut entry) = self.unschedulable.take(uid) else { return };
         entry.woken_by = Some(reason);
         self.enqueue(entry, cluster, now);
     }
@@ -125,17 +125,16 @@ impl SchedulingQueue {
     /// Asks the PreEnqueue plugins again about pods they keep out, when the
     /// change is one that the plugin in the way waits for.
     fn try_gated(&mut self, happened: &Happened, cluster: &Cluster, now: Time) {
-        let waiting = |(arrival, gated): (&u64, &super::GatedEntry)| {
-            let profile = self.profiles.get(&gated.entry.pod().spec.scheduler_name)?;
-            let mut by = PluginSet::default();
-            by.insert(gated.by);
-            listening(profile, by, happened).next().map(|_| *arrival)
-        };
-        let arrivals: Vec<u64> = self.gated.iter().filter_map(waiting).collect();
-        for arrival in arrivals {
-            let Some(gated) = self.gated.remove(&arrival) else { continue };
-            self.gated_at.remove(&gated.entry.pod().uid);
-            self.enqueue(gated.entry, cluster, now);
+        let mut concerned = Vec::new();
+        for (scheduler, plugins, entries) in self.gated.groups() {
+            if self.concerns(scheduler, plugins, happened) {
+                concerned.extend(entries.map(|entry| entry.pod().uid.clone()));
+            }
+        }
+        for uid in concerned {
+            if let Some(entry) = self.gated.take(&uid) {
+                self.enqueue(entry, cluster, now);
+            }
         }
     }
 
@@ -163,14 +162,12 @@ impl SchedulingQueue {
             self.enqueue(entry, cluster, now);
             return;
         }
-        if let Some(arrival) = self.gated_at.remove(&uid) {
-            if let Some(mut gated) = self.gated.remove(&arrival) {
-                gated.entry.queued.pod = new;
-                self.enqueue(gated.entry, cluster, now);
-            }
+        if let Some(mut entry) = self.gated.take(&uid) {
+            entry.queued.pod = new;
+            self.enqueue(entry, cluster, now);
             return;
         }
-        let Some(mut entry) = self.take_unschedulable(&uid) else { return };
+        let Some(mut entry) = self.unschedulable.take(&uid) else { return };
         let old = std::mem::replace(&mut entry.queued.pod, new.clone());
         let reason = Happened::new(Change::TargetPod { old, new })
             .and_then(|happened| self.wake_reason(&entry, &happened, cluster));

@@ -85,7 +85,9 @@ fn explain(out: &mut dyn Write, result: &PodResult, n_nodes: usize) -> io::Resul
     let Decision { n_evaluated, n_feasible, best, rejections } = decision;
     let evaluated = match n_nodes - n_evaluated.min(&n_nodes) {
         0 => plural(*n_evaluated, "node", "nodes").to_owned(),
-        others => format!("evaluated {}, {others} not looked at,", plural(*n_evaluated, "node", "nodes")),
+        others => {
+            format!("evaluated {}, {others} not looked at,", plural(*n_evaluated, "node", "nodes"))
+        }
     };
     writeln!(out, "{}: {n_feasible} of {n_evaluated} {evaluated} can run it", result.pod.key)?;
     if let Some(first) = best.first() {
@@ -183,7 +185,12 @@ fn write_no_fit(out: &mut dyn Write, no_fit: &NoFit) -> io::Result<()> {
     if let Some(others) = &no_fit.others {
         let count = format!("{} {}", no_fit.n_others, plural(no_fit.n_others, "node", "nodes"));
         let plugin = others.plugin.unwrap_or("PreFilter");
-        table.row([plugin, &count, &others.rejection.reasons.join(", "), "before any was looked at"]);
+        table.row([
+            plugin,
+            &count,
+            &others.rejection.reasons.join(", "),
+            "before any was looked at",
+        ]);
     }
     write!(out, "{table}")
 }
