@@ -8,7 +8,7 @@ use crate::report::{Cause, Failure, Report};
 /// How much of the failures to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Show {
-    /// So many failures, and of each the first [`DIFFERENCES_SHOWN`]
+    /// So many failures, and of each the first dozen
     /// differences.
     First(usize),
     /// Everything.

@@ -12,18 +12,33 @@ pub(super) fn notices(objects: &[ClusterObject], registry: &Registry) -> Vec<Str
     let planned = |plugin: &str| {
         registry.get(plugin).is_some_and(|found| matches!(found.build, Build::Planned))
     };
-    let uses: [(&str, &str, fn(&PodInfo) -> bool); 2] = [
-        ("VolumeBinding", "volumes", |pod| pod.spec.has_bound_volumes),
-        ("DynamicResources", "resource claims", |pod| pod.spec.has_resource_claims),
+    let uses = [
+        Unchecked {
+            plugin: "VolumeBinding",
+            what: "volumes",
+            used_by: |p| p.spec.has_bound_volumes,
+        },
+        Unchecked {
+            plugin: "DynamicResources",
+            what: "resource claims",
+            used_by: |p| p.spec.has_resource_claims,
+        },
     ];
-    let notice = |(plugin, what, uses): &(&str, &str, fn(&PodInfo) -> bool)| {
+    let notice = |unchecked: &Unchecked| {
         let pods: Vec<String> = pending(objects)
-            .filter(|pod| planned(plugin) && uses(pod))
+            .filter(|pod| planned(unchecked.plugin) && (unchecked.used_by)(pod))
             .map(|pod| pod.key.to_string())
             .collect();
-        (!pods.is_empty()).then(|| sentence(&pods, what))
+        (!pods.is_empty()).then(|| sentence(&pods, unchecked.what))
     };
     uses.iter().filter_map(notice).collect()
+}
+
+/// Something that only a planned plugin would look at.
+struct Unchecked {
+    plugin: &'static str,
+    what: &'static str,
+    used_by: fn(&PodInfo) -> bool,
 }
 
 fn pending(objects: &[ClusterObject]) -> impl Iterator<Item = &PodInfo> {
