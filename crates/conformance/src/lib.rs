@@ -57,7 +57,7 @@ pub struct Options {
     /// What not to compare in scenarios; documents are always compared whole.
     /// [`Field::Preemption`] leaves out [`Field::FullMessage`] as well.
     pub ignore: BTreeSet<Field>,
-    /// How many threads to use, up to 256; by default one a core.
+    /// How many threads to use, up to 64; by default one a core.
     pub jobs: Option<NonZeroUsize>,
 }
 
@@ -80,7 +80,7 @@ pub enum RunError {
 }
 
 /// Scenarios only compute: more threads than any machine has cores do harm.
-const MAX_THREADS: usize = 256;
+const MAX_THREADS: usize = 64;
 
 /// Runs every line of `files`. The report is the same for any number of
 /// threads.

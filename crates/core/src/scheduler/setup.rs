@@ -87,10 +87,8 @@ fn notices(config: &Config, planned: &BTreeMap<&'static str, Vec<&str>>) -> Vec<
         ));
     }
     if !config.extenders.is_empty() {
-        notices.push(format!(
-            "{} extenders are configured; extenders are not called yet",
-            config.extenders.len()
-        ));
+        let n = config.extenders.len();
+        notices.push(format!("extenders are not called yet; the configuration has {n}"));
     }
     notices
 }

@@ -30,7 +30,9 @@ pub(crate) const UNREACHABLE_TAINT: &str = "node.kubernetes.io/unreachable";
 /// server would refuse. A pod with a UID comes from an API server, which has
 /// resolved its priority already.
 pub fn admit_pod(pod: &mut core_v1::Pod, classes: &PriorityClasses, problems: &mut Vec<Problem>) {
-    let stored = pod.metadata.uid.as_ref().is_some_and(|uid| !uid.is_empty());
+    let set = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
+    let bound = pod.spec.as_ref().is_some_and(|spec| set(&spec.node_name));
+    let stored = bound || set(&pod.metadata.uid);
     if let Some(spec) = &mut pod.spec {
         spec.scheduler_name.get_or_insert_with(|| DEFAULT_SCHEDULER.to_owned());
         default_ports(spec);

@@ -84,7 +84,8 @@ impl PriorityClasses {
     }
 
     /// Sets the priority and the preemption policy of a pod from its class.
-    /// `stored`: an API server has done so before, and what it found counts.
+    /// `stored`: an API server has done so before, and what it found counts; so
+    /// it is with pods that are bound: they take room whatever their class.
     pub(super) fn resolve(
         &self,
         spec: &mut core_v1::PodSpec,
@@ -103,10 +104,14 @@ impl PriorityClasses {
             None => &Class { value: 0, policy: DEFAULT_POLICY.to_owned() },
             Some(name) => match self.by_name.get(name) {
                 Some(class) => class,
+                // The class is not in the input; what it said is, or it no
+                // longer matters.
+                None if stored || spec.priority.is_some() => return,
                 None => {
                     let known = self.by_name.keys().cloned().collect::<Vec<_>>().join(", ");
                     let at = at.field("priorityClassName");
-                    return problems.push(Problem::invalid(&at, format_args!("{name:?}"), known));
+                    let allowed = format!("a PriorityClass of the input, or one of {known}");
+                    return problems.push(Problem::invalid(&at, format_args!("{name:?}"), allowed));
                 }
             },
         };

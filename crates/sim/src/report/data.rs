@@ -29,6 +29,7 @@ struct Summary {
     unschedulable: usize,
     gated: usize,
     other_scheduler: usize,
+    terminating: usize,
     failed: usize,
     nodes: usize,
 }
@@ -50,18 +51,21 @@ struct Pod {
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    rejected_nodes: Vec<RejectedNode>,
+    rejected_nodes: Vec<Rejected>,
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<DecisionData>,
 }
 
+/// Nodes that were rejected for the same reasons.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct RejectedNode {
-    node: String,
+struct Rejected {
     plugin: &'static str,
     code: &'static str,
     reasons: Vec<String>,
+    count: usize,
+    /// The first few of them; all with `--explain`.
+    nodes: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -117,6 +121,7 @@ impl ReportData {
                 Fate::Unschedulable(_) => &mut summary.unschedulable,
                 Fate::Gated(_) => &mut summary.gated,
                 Fate::OtherScheduler => &mut summary.other_scheduler,
+                Fate::Terminating => &mut summary.terminating,
                 Fate::Error(_) => &mut summary.failed,
             } += 1;
         }
@@ -139,6 +144,7 @@ fn pod(result: &PodResult) -> Pod {
             let name = &result.pod.spec.scheduler_name;
             ("otherScheduler", None, Some(format!("schedulerName is {name}")))
         }
+        Fate::Terminating => ("terminating", None, None),
         Fate::Error(error) => ("failed", None, Some(error.clone())),
     };
     Pod {
@@ -155,13 +161,14 @@ fn pod(result: &PodResult) -> Pod {
     }
 }
 
-fn rejected_nodes(fate: &Fate) -> Vec<RejectedNode> {
+fn rejected_nodes(fate: &Fate) -> Vec<Rejected> {
     let Fate::Unschedulable(no_fit) = fate else { return Vec::new() };
-    let rejected = no_fit.rejected.iter().map(|(node, by)| RejectedNode {
-        node: node.to_string(),
-        plugin: by.plugin,
-        code: by.rejection.kind.name(),
-        reasons: by.rejection.reasons.iter().map(ToString::to_string).collect(),
+    let rejected = no_fit.rejected.iter().map(|group| Rejected {
+        plugin: group.by.plugin,
+        code: group.by.rejection.kind.name(),
+        reasons: group.by.rejection.reasons.iter().map(ToString::to_string).collect(),
+        count: group.count,
+        nodes: group.nodes.iter().map(ToString::to_string).collect(),
     });
     rejected.collect()
 }

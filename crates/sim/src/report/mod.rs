@@ -6,4 +6,5 @@ mod text;
 pub mod usage;
 
 pub use data::ReportData;
+pub use table::printable;
 pub use text::{Detail, write_text};

@@ -31,8 +31,22 @@ impl Table {
     }
 
     pub(crate) fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
-        self.rows.push(cells.into_iter().map(Into::into).collect());
+        self.rows.push(cells.into_iter().map(|cell| printable(&cell.into())).collect());
     }
+}
+
+/// The text with control characters escaped: what stands in an object must not
+/// move the cursor or break a line.
+pub fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
 }
 
 impl fmt::Display for Table {
@@ -69,5 +83,12 @@ mod tests {
         table.row(["a", "5"]);
         table.row(["longer", "100"]);
         assert_eq!(table.to_string(), "NAME       N\na          5\nlonger   100\n");
+    }
+
+    #[test]
+    fn control_characters_reach_no_terminal() {
+        let mut table = Table::new(["a\u{1b}[31mred\nb"]);
+        table.row(["ä"]);
+        assert_eq!(table.to_string(), "a\\u{1b}[31mred\\nb\nä\n");
     }
 }

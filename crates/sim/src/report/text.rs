@@ -8,7 +8,7 @@ use steersman_api::resources::Resources;
 
 use super::table::Table;
 use super::usage::{NodeUsage, percent};
-use crate::run::{Decision, Fate, NoFit, PodResult, Simulated};
+use crate::run::{Decision, Fate, NoFit, PodResult, RejectedNodes, Simulated};
 
 /// How much to show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,6 +55,7 @@ fn placements(simulated: &Simulated, wide: bool) -> Table {
             Fate::Unschedulable(_) => "<unschedulable>".to_owned(),
             Fate::Gated(_) => "<gated>".to_owned(),
             Fate::OtherScheduler => format!("<left to {}>", pod.spec.scheduler_name),
+            Fate::Terminating => "<terminating>".to_owned(),
             Fate::Error(_) => "<failed>".to_owned(),
         };
         let zone = match fate {
@@ -133,17 +134,23 @@ fn utilisation(simulated: &Simulated) -> Table {
             };
             change(&show(&before.requested), &show(&after.requested))
         };
-        let other = allocatable.scalars().map(|(name, offered)| {
-            let (before, after) = (before.requested.scalar(name), after.requested.scalar(name));
-            format!("{name} {}/{offered}", change(&before.to_string(), &after.to_string()))
-        });
+        let mut other: Vec<String> = allocatable
+            .scalars()
+            .map(|(name, offered)| {
+                let (before, after) = (before.requested.scalar(name), after.requested.scalar(name));
+                format!("{name} {}/{offered}", change(&before.to_string(), &after.to_string()))
+            })
+            .collect();
+        if after.requested.ephemeral_storage > 0 {
+            other.push(format!("ephemeral-storage {}", share(|r| r.ephemeral_storage)));
+        }
         table.row([
             node.to_string(),
             zone.to_string(),
             format!("{}/{allowed_pods}", change(&before.pods.to_string(), &after.pods.to_string())),
             share(|r| r.milli_cpu),
             share(|r| r.memory),
-            other.collect::<Vec<_>>().join(", "),
+            other.join(", "),
         ]);
     }
     table
@@ -157,7 +164,7 @@ fn change(before: &str, after: &str) -> String {
 fn write_unplaced(out: &mut dyn Write, simulated: &Simulated) -> io::Result<()> {
     for PodResult { pod, fate, .. } in &simulated.pods {
         match fate {
-            Fate::Placed(_) | Fate::OtherScheduler => continue,
+            Fate::Placed(_) | Fate::OtherScheduler | Fate::Terminating => continue,
             Fate::Unschedulable(no_fit) => {
                 writeln!(out, "{} fits on no node", pod.key)?;
                 write_no_fit(out, no_fit)?;
@@ -172,15 +179,11 @@ fn write_unplaced(out: &mut dyn Write, simulated: &Simulated) -> io::Result<()> 
 
 fn write_no_fit(out: &mut dyn Write, no_fit: &NoFit) -> io::Result<()> {
     writeln!(out, "  {}", no_fit.message)?;
-    let mut by_reason: BTreeMap<(&str, String), Vec<&Name>> = BTreeMap::new();
-    for (node, by) in &no_fit.rejected {
-        let reasons = by.rejection.reasons.join(", ");
-        by_reason.entry((by.plugin, reasons)).or_default().push(node);
-    }
     let mut table = Table::default().right([1]).indent(2);
-    for ((plugin, reasons), nodes) in by_reason {
-        let count = format!("{} {}", nodes.len(), plural(nodes.len(), "node", "nodes"));
-        table.row([plugin.to_owned(), count, reasons, some_names(&nodes)]);
+    for RejectedNodes { by, count, nodes } in &no_fit.rejected {
+        let n_nodes = format!("{count} {}", plural(*count, "node", "nodes"));
+        let reasons = by.rejection.reasons.join(", ");
+        table.row([by.plugin.to_owned(), n_nodes, reasons, some_names(nodes, *count)]);
     }
     if let Some(others) = &no_fit.others {
         let count = format!("{} {}", no_fit.n_others, plural(no_fit.n_others, "node", "nodes"));
@@ -195,9 +198,9 @@ fn write_no_fit(out: &mut dyn Write, no_fit: &NoFit) -> io::Result<()> {
     write!(out, "{table}")
 }
 
-fn some_names(nodes: &[&Name]) -> String {
-    let shown: Vec<&str> = nodes.iter().take(NODES_SHOWN).map(|n| n.as_str()).collect();
-    match nodes.len().saturating_sub(NODES_SHOWN) {
+fn some_names(nodes: &[Name], count: usize) -> String {
+    let shown: Vec<&str> = nodes.iter().take(NODES_SHOWN).map(Name::as_str).collect();
+    match count - shown.len() {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
     }
@@ -218,6 +221,7 @@ fn summary(simulated: &Simulated) -> String {
         (count(|f| matches!(f, Fate::Gated(_))), "gated"),
         (count(|f| matches!(f, Fate::Error(_))), "failed"),
         (count(|f| matches!(f, Fate::OtherScheduler)), "left to other schedulers"),
+        (count(|f| matches!(f, Fate::Terminating)), "being deleted"),
     ] {
         if n > 0 {
             text.push_str(&format!(", {n} {what}"));

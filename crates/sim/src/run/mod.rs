@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use steersman_api::key::PodUid;
 use steersman_api::name::Name;
+use steersman_api::node_info::NodeIdx;
 use steersman_api::object::ClusterObject;
 use steersman_api::pod::PodInfo;
 use steersman_api::time::Time;
@@ -20,6 +21,7 @@ use steersman_core::{
 use steersman_framework::diagnosis::{Diagnosis, NodeRejection, OthersRejection};
 use steersman_framework::observer::{Observer, Unobserved};
 use steersman_framework::registry::Registry;
+use steersman_framework::verdict::Reason;
 
 use explain::DecisionRecorder;
 pub use explain::{Decision, ScoredNode};
@@ -72,6 +74,8 @@ pub enum Fate {
     Gated(String),
     /// It belongs to another scheduler.
     OtherScheduler,
+    /// It is being deleted, so nobody looks for a node.
+    Terminating,
     /// A plugin failed.
     Error(String),
 }
@@ -81,20 +85,37 @@ pub enum Fate {
 pub struct NoFit {
     /// The message that the event `FailedScheduling` would carry.
     pub message: String,
-    /// Each node that a Filter plugin rejected, by name.
-    pub rejected: BTreeMap<Name, NodeRejection>,
+    /// The nodes that a Filter plugin rejected, by plugin and reasons.
+    pub rejected: Vec<RejectedNodes>,
     /// How many nodes were rejected without being looked at one by one.
     pub n_others: usize,
     /// What stands for these.
     pub others: Option<OthersRejection>,
 }
 
+/// Nodes that one plugin rejected for the same reasons.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RejectedNodes {
+    /// The plugin and its answer.
+    pub by: NodeRejection,
+    /// How many nodes.
+    pub count: usize,
+    /// Their names, sorted; only the first few unless the decisions are to be
+    /// explained, since a report may have as many as pods times nodes.
+    pub nodes: Vec<Name>,
+}
+
 impl Simulated {
     /// Whether every pod that is this scheduler's has a node.
     pub fn all_placed(&self) -> bool {
-        self.pods.iter().all(|p| matches!(p.fate, Fate::Placed(_) | Fate::OtherScheduler))
+        self.pods
+            .iter()
+            .all(|p| matches!(p.fate, Fate::Placed(_) | Fate::OtherScheduler | Fate::Terminating))
     }
 }
+
+/// How many names of rejected nodes are kept for each reason.
+const NODES_SHOWN: usize = 10;
 
 /// Tries pods that failed with an error that many times in a row without any
 /// other pod making progress.
@@ -279,7 +300,7 @@ impl Run {
             return Fate::Gated(gate.clone());
         }
         if self.scheduler.place_of(&pod.uid).is_none() && !self.errors.contains_key(&pod.uid) {
-            return Fate::OtherScheduler;
+            return if pod.terminating { Fate::Terminating } else { Fate::OtherScheduler };
         }
         if let Some(error) = self.errors.get(&pod.uid) {
             return Fate::Error(error.clone());
@@ -292,16 +313,36 @@ impl Run {
     }
 
     fn no_fit(&self, evaluation: &Evaluation) -> NoFit {
-        let nodes = self.scheduler.cluster().nodes();
         let Diagnosis { rejected, others, n_nodes, .. } = &evaluation.diagnosis;
-        let named = rejected.iter().filter_map(|(idx, rejection)| {
-            Some((nodes.get(*idx)?.name().clone(), rejection.clone()))
-        });
         NoFit {
             message: evaluation.diagnosis.full_message(),
-            rejected: named.collect(),
+            rejected: self.grouped(rejected),
             n_others: n_nodes - rejected.len(),
             others: others.clone(),
         }
     }
+
+    fn grouped(&self, rejected: &BTreeMap<NodeIdx, NodeRejection>) -> Vec<RejectedNodes> {
+        let nodes = self.scheduler.cluster().nodes();
+        let mut groups: BTreeMap<(&str, &[Reason]), RejectedNodes> = BTreeMap::new();
+        for (idx, by) in rejected {
+            let Some(node) = nodes.get(*idx) else { continue };
+            let group = groups
+                .entry((by.plugin, &by.rejection.reasons))
+                .or_insert_with(|| RejectedNodes { by: by.clone(), count: 0, nodes: Vec::new() });
+            group.count += 1;
+            group.nodes.push(node.name().clone());
+        }
+        let shown = if self.explain { usize::MAX } else { NODES_SHOWN };
+        let mut groups: Vec<RejectedNodes> = groups.into_values().collect();
+        for RejectedNodes { nodes, .. } in &mut groups {
+            nodes.sort();
+            nodes.truncate(shown);
+            nodes.shrink_to_fit();
+        }
+        groups
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! `steersman simulate`.
 
+use std::fmt::Display;
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use clap::ValueEnum;
 use steersman_config::Config;
 use steersman_framework::registry::Registry;
 use steersman_sim::input::Input;
-use steersman_sim::report::{Detail, ReportData, write_text};
+use steersman_sim::report::{Detail, ReportData, printable, write_text};
 use steersman_sim::run::{Options, Simulated, simulate};
 
 use super::output::{write_json, write_yaml};
@@ -61,15 +62,10 @@ enum Output {
 }
 
 pub(super) fn run(registry: &Registry, args: &Args) -> anyhow::Result<u8> {
-    let mut log = io::stderr();
-    let config = load_config(args.config.as_deref(), registry, &mut log)?;
+    let config = load_config(args.config.as_deref(), registry)?;
     let input = Input::from_paths(&args.filenames, &mut io::stdin());
-    for notice in &input.notices {
-        writeln!(log, "note: {notice}")?;
-    }
-    for problem in &input.problems {
-        writeln!(log, "error: {problem}")?;
-    }
+    input.notices.iter().for_each(|notice| say("note", notice));
+    input.problems.iter().for_each(|problem| say("error", problem));
     let n_problems = input.problems.len();
     if n_problems > 0 && input.objects.is_empty() {
         return Ok(FAILURE);
@@ -79,9 +75,7 @@ pub(super) fn run(registry: &Registry, args: &Args) -> anyhow::Result<u8> {
     let simulated =
         simulate(input.objects, options, &mut |done, total| progress.tell(done, total))?;
     drop(progress);
-    for notice in &simulated.notices {
-        writeln!(log, "note: {notice}")?;
-    }
+    simulated.notices.iter().for_each(|notice| say("note", notice));
     let mut out = BufWriter::new(io::stdout().lock());
     let notices = [&input.notices[..], &simulated.notices].concat();
     let problems = input.problems.iter().map(ToString::to_string).collect();
@@ -115,11 +109,13 @@ fn write(
     Ok(())
 }
 
-fn load_config(
-    file: Option<&Path>,
-    registry: &Registry,
-    log: &mut dyn Write,
-) -> anyhow::Result<Config> {
+/// Says something on stderr. Where that cannot be written to, the result on
+/// stdout is no less worth having.
+fn say(what: &str, text: &dyn Display) {
+    let _ = writeln!(io::stderr(), "{what}: {}", printable(&text.to_string()));
+}
+
+fn load_config(file: Option<&Path>, registry: &Registry) -> anyhow::Result<Config> {
     let Some(file) = file else { return Ok(Config::default_for(registry)?) };
     let name = file.display();
     let bytes = fs::read(file).with_context(|| format!("cannot read {name}"))?;
@@ -128,13 +124,13 @@ fn load_config(
         Ok(loaded) => loaded,
         Err(errors) => {
             for problem in errors.problems() {
-                writeln!(log, "error: {name}: {problem}")?;
+                say("error", &format_args!("{name}: {problem}"));
             }
             bail!("{name} is not a usable configuration");
         }
     };
     for notice in &loaded.notices {
-        writeln!(log, "note: {name}: {notice}")?;
+        say("note", &format_args!("{name}: {notice}"));
     }
     Ok(loaded.config)
 }
