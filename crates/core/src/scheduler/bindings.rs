@@ -10,6 +10,7 @@ use steersman_api::key::PodUid;
 use steersman_api::name::Name;
 use steersman_api::pod::PodInfo;
 use steersman_api::time::Time;
+use steersman_framework::events::Change;
 use steersman_framework::state::CycleState;
 use steersman_framework::verdict::{Reason, Rejection};
 
@@ -93,7 +94,7 @@ impl Binding {
 }
 
 impl Scheduler {
-    pub(super) fn permit_allowed(&mut self, uid: &PodUid, plugin: &'static str, _now: Time) {
+    pub(super) fn permit_allowed(&mut self, uid: &PodUid, plugin: &'static str) {
         let Some(binding) = self.bindings.get_mut(uid) else { return };
         let Stage::Waiting(waits) = &mut binding.stage else { return };
         waits.remove(plugin);
@@ -232,10 +233,7 @@ impl Scheduler {
             let pod = placed
                 .latest
                 .unwrap_or_else(|| Arc::new(PodInfo { node_name: None, ..(*placed.pod).clone() }));
-            let change = steersman_framework::events::Change::AssignedPod {
-                old: Some(placed.pod),
-                new: None,
-            };
+            let change = Change::AssignedPod { old: Some(placed.pod), new: None };
             if pod.terminating {
                 self.pods.forget_name(&pod.key, &uid);
             } else {

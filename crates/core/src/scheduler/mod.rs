@@ -87,7 +87,7 @@ impl Scheduler {
             Event::NodeDeleted(name) => self.node_deleted(&name, now),
             Event::ObjectDeleted { resource, key } => self.object_deleted(resource, &key, now),
             Event::BindingFinished(report) => self.binding_finished(report, now),
-            Event::PermitAllowed { pod, plugin } => self.permit_allowed(&pod, plugin, now),
+            Event::PermitAllowed { pod, plugin } => self.permit_allowed(&pod, plugin),
             Event::PermitRejected { pod, plugin, reason } => {
                 self.permit_rejected(&pod, plugin, reason, now);
             }
