@@ -1,6 +1,7 @@
 //! Plugins that older configurations and tutorials name.
 
 use steersman_api::problem::{FieldPath, Problem};
+use steersman_framework::registry::Registry;
 
 /// The plugins that once existed, and what does their job today.
 const MOVED: [(&str, &str); 11] = [
@@ -23,11 +24,33 @@ pub(crate) fn is_refused(name: &str) -> bool {
     matches!(name, "AzureDiskLimits" | "CinderLimits" | "EBSLimits" | "GCEPDLimits")
 }
 
-/// No plugin has that name.
+/// How many letters a slip of the pen may change.
+const MAX_SLIP: usize = 3;
+
+/// No plugin has that name, as it is the one of an old plugin or of none.
 pub(crate) fn does_not_exist(name: &str, at: &FieldPath) -> Problem {
     let hint = match MOVED.iter().find(|(moved, _)| *moved == name) {
         Some((_, instead)) => format!(": {instead}"),
         None => String::new(),
     };
     Problem::new(at, format!("plugin {name:?} does not exist{hint}"))
+}
+
+/// The registry has no plugin of that name: as [`does_not_exist`], with the
+/// name that may be meant.
+pub(crate) fn not_registered(name: &str, at: &FieldPath, registry: &Registry) -> Problem {
+    let mut problem = does_not_exist(name, at);
+    if let Some(meant) = nearest(name, registry) {
+        problem.message.push_str(&format!("; did you mean {meant:?}?"));
+    }
+    problem
+}
+
+/// The plugin whose name is most like `name`, if one is much like it.
+fn nearest<'a>(name: &str, registry: &'a Registry) -> Option<&'a str> {
+    let slips =
+        |plugin: &str| strsim::damerau_levenshtein(&name.to_lowercase(), &plugin.to_lowercase());
+    let near = registry.iter().map(|plugin| (slips(plugin.name), plugin.name));
+    let (slips, nearest) = near.min()?;
+    (slips <= MAX_SLIP && slips < name.len() / 2).then_some(nearest)
 }

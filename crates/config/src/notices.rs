@@ -3,7 +3,7 @@
 
 use steersman_api::problem::{FieldPath, Problem};
 use steersman_framework::point::ExtensionPoint;
-use steersman_framework::registry::{Build, Registry};
+use steersman_framework::registry::Registry;
 
 use crate::resolve::ResolvedPlugins;
 use crate::wire::{Configuration, PluginSet, Profile};
@@ -26,7 +26,6 @@ pub(crate) fn collect(
                 notices.push(Problem::new(&at, what));
             }
         }
-        planned(plugins, &at.field("plugins"), registry, &mut notices);
     }
     notices
 }
@@ -61,21 +60,5 @@ fn set_entries(set: &PluginSet, at: &FieldPath, registry: &Registry, notices: &m
             let what = format!("no effect, as plugin {:?} does not exist", plugin.name);
             notices.push(Problem::new(&at.field("disabled").index(i), what));
         }
-    }
-}
-
-fn planned(
-    plugins: &ResolvedPlugins,
-    at: &FieldPath,
-    registry: &Registry,
-    notices: &mut Vec<Problem>,
-) {
-    let is_planned = |name: &&'static str| {
-        registry.get(name).is_some_and(|plugin| matches!(plugin.build, Build::Planned))
-    };
-    let missing: Vec<&str> = plugins.names().into_iter().filter(is_planned).collect();
-    if !missing.is_empty() {
-        let what = format!("runs without plugins that are not there yet: {}", missing.join(", "));
-        notices.push(Problem::new(at, what));
     }
 }

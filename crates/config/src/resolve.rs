@@ -123,7 +123,7 @@ fn look_up<'a>(
     for written in list {
         let at = entry_at(written, at);
         let Some(plugin) = registry.get(&written.name) else {
-            problems.push(moved::does_not_exist(&written.name, &at));
+            problems.push(moved::not_registered(&written.name, &at, registry));
             continue;
         };
         if found.iter().any(|entry| entry.plugin.name == plugin.name) {

@@ -144,7 +144,7 @@ fn args_belong_to_enabled_plugins() {
 #[test]
 fn entries_that_make_no_sense_are_refused() {
     check_problems(
-        "profiles:\n- plugins:\n    filter: {enabled: [{name: ImageLocality}, {name: Nope}, {name: NodeName}, {name: NodeName}]}\n    \
+        "profiles:\n- plugins:\n    filter: {enabled: [{name: ImageLocality}, {name: Nope}, {name: NodeName}, {name: NodeName}, {name: nodeafinity}]}\n    \
          score: {enabled: [{name: SelectorSpread}]}\n    multiPoint: {enabled: [{name: NodePorts}, {name: Other}, {name: NodePorts}]}\n",
         &[
             "profiles[0].plugins.multiPoint.enabled[0]: duplicate of \"NodePorts\"; each may be \
@@ -153,6 +153,8 @@ fn entries_that_make_no_sense_are_refused() {
             "profiles[0].plugins.filter.enabled[1]: plugin \"Nope\" does not exist",
             "profiles[0].plugins.filter.enabled[3]: duplicate of \"NodeName\"; each may be listed \
              once",
+            "profiles[0].plugins.filter.enabled[4]: plugin \"nodeafinity\" does not exist; did you \
+             mean \"NodeAffinity\"?",
             "profiles[0].plugins.filter.enabled[0]: plugin \"ImageLocality\" serves score only",
             "profiles[0].plugins.score.enabled[0]: plugin \"SelectorSpread\" does not exist: \
              PodTopologySpread's default constraints do its job now",
