@@ -23,7 +23,10 @@ use crate::told::Told;
 pub(crate) struct Options {
     pub(crate) seed: u64,
     pub(crate) steps: usize,
-    /// Print every step, and make the dear checks after each.
+    /// Whether to make the dear checks, which recount and evaluate everything,
+    /// after each step. They change no history.
+    pub(crate) dear_checks: bool,
+    /// Whether to print every step.
     pub(crate) trace: bool,
 }
 
@@ -77,18 +80,15 @@ pub(crate) struct Run {
 
 /// How many lines of history an error shows.
 const SHOWN: usize = 40;
-/// The dear checks are made after every so many steps.
-const DEAR_EVERY: usize = 5;
 
 /// Runs a history; an error names the seed and the step.
 pub(crate) fn run(options: Options) -> Result<Outcome, String> {
     let mut run = Run::new(options);
     for step in 0..options.steps {
-        let dear = options.trace || step % DEAR_EVERY == 0;
         let stepped = catch_unwind(AssertUnwindSafe(|| {
             run.say(|| format!("-- step {step}"));
             run.act()?;
-            run.check(dear)
+            run.check(options.dear_checks)
         }));
         run.settle(stepped, options.seed, step)?;
     }
