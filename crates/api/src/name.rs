@@ -106,12 +106,6 @@ impl<T: Eq + Hash + Send + Sync + 'static> Interned<T> {
     pub fn new(value: T) -> Self {
         Self(ArcIntern::new(value))
     }
-
-    /// A number that equal live values share and different ones do not; not
-    /// stable between runs, so never a basis for decisions.
-    pub fn address(&self) -> usize {
-        std::ptr::from_ref::<T>(&self.0) as usize
-    }
 }
 
 impl<T: Eq + Hash + Send + Sync + 'static> Clone for Interned<T> {

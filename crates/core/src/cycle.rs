@@ -152,15 +152,21 @@ impl Inputs<'_> {
         Some(self.cluster.nodes().by_name(name)?.idx())
     }
 
-    /// The nodes to look at, from `start` on and around.
-    fn candidates(&self, prepared: &Prepared, start: usize) -> Vec<NodeIdx> {
+    /// The nodes to look at, from `start` on and around. One by one: a cycle
+    /// that soon has enough must not pay for all nodes.
+    fn candidates<'s>(
+        &'s self,
+        prepared: &'s Prepared,
+        start: usize,
+    ) -> Box<dyn Iterator<Item = NodeIdx> + 's> {
         let nodes = self.cluster.nodes();
         if let Some(names) = &prepared.candidates {
-            return names.iter().filter_map(|n| nodes.by_name(n)).map(|n| n.idx()).collect();
+            let known = names.iter().filter_map(|name| nodes.by_name(name));
+            return Box::new(known.map(|node| node.idx()));
         }
         let order = nodes.evaluation_order();
         let (before, after) = order.split_at(start.min(order.len()));
-        after.iter().chain(before).copied().collect()
+        Box::new(after.iter().chain(before).copied())
     }
 
     fn check(
