@@ -6,12 +6,21 @@ use std::sync::Arc;
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::csi_driver::CsiDriver;
+use crate::csi_node::CsiNode;
+use crate::csi_storage_capacity::CsiStorageCapacity;
+use crate::disruption::PodDisruptionBudget;
+use crate::key::ObjectKey;
 use crate::namespace::Namespace;
 use crate::node::Node;
 use crate::object::{AnyObject, ClusterObject, StoredObject};
+use crate::persistent_volume::PersistentVolume;
+use crate::persistent_volume_claim::PersistentVolumeClaim;
 use crate::pod::PodInfo;
 use crate::problem::{FieldPath, Problem, ProblemKind};
+use crate::storage_class::StorageClass;
 use crate::strict::append_independent;
+use crate::volume_attachment::VolumeAttachment;
 use crate::wire::WireObject;
 use crate::workload::{ReplicaSet, ReplicationController, Service, StatefulSet};
 
@@ -22,6 +31,11 @@ pub struct KindRow {
     pub api_version: &'static str,
     /// `Pod` and so on.
     pub kind: &'static str,
+    /// `pods` and so on: the name in paths of the API.
+    pub plural: &'static str,
+    /// What cluster events call the kind: [`StoredObject::RESOURCE`], or `Pod`
+    /// and `Node`.
+    pub resource: &'static str,
     /// Whether objects of the kind belong to a namespace.
     pub namespaced: bool,
     read: fn(&Value) -> Result<Decoded, Problem>,
@@ -54,26 +68,163 @@ pub enum DecodeError {
 
 /// The kinds that the in-tree plugins read.
 pub const KINDS: &[KindRow] = &[
-    row("v1", "Pod", true, |json| {
-        with(json, |pod, problems| ClusterObject::Pod(Arc::new(PodInfo::from_k8s(pod, problems))))
-    }),
-    row("v1", "Node", false, |json| {
-        with(json, |node, problems| ClusterObject::Node(Arc::new(Node::from_k8s(node, problems))))
-    }),
-    row("v1", "Namespace", false, |json| stored(json, Namespace::from_k8s)),
-    row("v1", "Service", true, |json| stored(json, Service::from_k8s)),
-    row("v1", "ReplicationController", true, |json| stored(json, ReplicationController::from_k8s)),
-    row("apps/v1", "ReplicaSet", true, |json| stored(json, ReplicaSet::from_k8s)),
-    row("apps/v1", "StatefulSet", true, |json| stored(json, StatefulSet::from_k8s)),
+    KindRow {
+        api_version: "v1",
+        kind: "Pod",
+        plural: "pods",
+        resource: "Pod",
+        namespaced: true,
+        read: |json| {
+            with(json, |pod, problems| {
+                ClusterObject::Pod(Arc::new(PodInfo::from_k8s(pod, problems)))
+            })
+        },
+    },
+    KindRow {
+        api_version: "v1",
+        kind: "Node",
+        plural: "nodes",
+        resource: "Node",
+        namespaced: false,
+        read: |json| {
+            with(json, |node, problems| {
+                ClusterObject::Node(Arc::new(Node::from_k8s(node, problems)))
+            })
+        },
+    },
+    KindRow {
+        api_version: "v1",
+        kind: "Namespace",
+        plural: "namespaces",
+        resource: Namespace::RESOURCE,
+        namespaced: false,
+        read: |json| stored(json, Namespace::from_k8s),
+    },
+    KindRow {
+        api_version: "v1",
+        kind: "Service",
+        plural: "services",
+        resource: Service::RESOURCE,
+        namespaced: true,
+        read: |json| stored(json, Service::from_k8s),
+    },
+    KindRow {
+        api_version: "v1",
+        kind: "ReplicationController",
+        plural: "replicationcontrollers",
+        resource: ReplicationController::RESOURCE,
+        namespaced: true,
+        read: |json| stored(json, ReplicationController::from_k8s),
+    },
+    KindRow {
+        api_version: "apps/v1",
+        kind: "ReplicaSet",
+        plural: "replicasets",
+        resource: ReplicaSet::RESOURCE,
+        namespaced: true,
+        read: |json| stored(json, ReplicaSet::from_k8s),
+    },
+    KindRow {
+        api_version: "apps/v1",
+        kind: "StatefulSet",
+        plural: "statefulsets",
+        resource: StatefulSet::RESOURCE,
+        namespaced: true,
+        read: |json| stored(json, StatefulSet::from_k8s),
+    },
+    KindRow {
+        api_version: "policy/v1",
+        kind: "PodDisruptionBudget",
+        plural: "poddisruptionbudgets",
+        resource: PodDisruptionBudget::RESOURCE,
+        namespaced: true,
+        read: |json| stored(json, PodDisruptionBudget::from_k8s),
+    },
+    KindRow {
+        api_version: "v1",
+        kind: "PersistentVolume",
+        plural: "persistentvolumes",
+        resource: PersistentVolume::RESOURCE,
+        namespaced: false,
+        read: |json| stored(json, PersistentVolume::from_k8s),
+    },
+    KindRow {
+        api_version: "v1",
+        kind: "PersistentVolumeClaim",
+        plural: "persistentvolumeclaims",
+        resource: PersistentVolumeClaim::RESOURCE,
+        namespaced: true,
+        read: |json| stored(json, PersistentVolumeClaim::from_k8s),
+    },
+    KindRow {
+        api_version: "storage.k8s.io/v1",
+        kind: "StorageClass",
+        plural: "storageclasses",
+        resource: StorageClass::RESOURCE,
+        namespaced: false,
+        read: |json| stored(json, StorageClass::from_k8s),
+    },
+    KindRow {
+        api_version: "storage.k8s.io/v1",
+        kind: "CSINode",
+        plural: "csinodes",
+        resource: CsiNode::RESOURCE,
+        namespaced: false,
+        read: |json| stored(json, CsiNode::from_k8s),
+    },
+    KindRow {
+        api_version: "storage.k8s.io/v1",
+        kind: "CSIDriver",
+        plural: "csidrivers",
+        resource: CsiDriver::RESOURCE,
+        namespaced: false,
+        read: |json| stored(json, CsiDriver::from_k8s),
+    },
+    KindRow {
+        api_version: "storage.k8s.io/v1",
+        kind: "CSIStorageCapacity",
+        plural: "csistoragecapacities",
+        resource: CsiStorageCapacity::RESOURCE,
+        namespaced: true,
+        read: |json| stored(json, CsiStorageCapacity::from_k8s),
+    },
+    KindRow {
+        api_version: "storage.k8s.io/v1",
+        kind: "VolumeAttachment",
+        plural: "volumeattachments",
+        resource: VolumeAttachment::RESOURCE,
+        namespaced: false,
+        read: |json| stored(json, VolumeAttachment::from_k8s),
+    },
 ];
 
-const fn row(
-    api_version: &'static str,
-    kind: &'static str,
-    namespaced: bool,
-    read: fn(&Value) -> Result<Decoded, Problem>,
-) -> KindRow {
-    KindRow { api_version, kind, namespaced, read }
+impl KindRow {
+    /// Reads an object that is known to be of this kind, whether it says so or
+    /// not: objects in lists do not.
+    ///
+    /// # Errors
+    /// When nothing can be made of the JSON.
+    pub fn decode(&self, json: &Value) -> Result<Decoded, Problem> {
+        (self.read)(json)
+    }
+
+    /// Where the API serves all objects of the kind: `/api/v1/pods`.
+    pub fn path(&self) -> String {
+        let root = if self.api_version.contains('/') { "apis" } else { "api" };
+        format!("/{root}/{}/{}", self.api_version, self.plural)
+    }
+
+    /// Where it serves one of them.
+    pub fn object_path(&self, key: &ObjectKey) -> String {
+        let root = if self.api_version.contains('/') { "apis" } else { "api" };
+        let Self { api_version, plural, .. } = self;
+        match self.namespaced {
+            true => {
+                format!("/{root}/{api_version}/namespaces/{}/{plural}/{}", key.namespace, key.name)
+            }
+            false => format!("/{root}/{api_version}/{plural}/{}", key.name),
+        }
+    }
 }
 
 /// The row of a kind.
@@ -95,7 +246,7 @@ pub fn decode(json: Value) -> Result<Decoded, DecodeError> {
             kind: text("kind").to_owned(),
         });
     };
-    (row.read)(&json).map_err(DecodeError::Malformed)
+    row.decode(&json).map_err(DecodeError::Malformed)
 }
 
 /// Reads an object and converts it. Fields that the type does not have are no

@@ -12,7 +12,12 @@
 //! ```
 #![warn(missing_docs)]
 
+pub mod csi_driver;
+pub mod csi_node;
+pub mod csi_storage_capacity;
 pub mod decode;
+pub mod disk;
+pub mod disruption;
 pub mod duration;
 pub mod key;
 pub mod labels;
@@ -21,6 +26,8 @@ pub mod namespace;
 pub mod node;
 pub mod node_info;
 pub mod object;
+pub mod persistent_volume;
+pub mod persistent_volume_claim;
 pub mod pod;
 pub mod ports;
 pub mod problem;
@@ -28,8 +35,10 @@ pub mod qualified;
 pub mod quantity;
 pub mod resources;
 pub mod selector;
+pub mod storage_class;
 pub mod strict;
 pub mod taint;
 pub mod time;
+pub mod volume_attachment;
 pub mod wire;
 pub mod workload;

@@ -48,6 +48,11 @@ impl AnyObject {
     pub fn get<T: StoredObject>(&self) -> Option<&T> {
         self.value.downcast_ref()
     }
+
+    /// As [`AnyObject::get`], to keep.
+    pub fn shared<T: StoredObject>(&self) -> Option<Arc<T>> {
+        self.value.clone().downcast().ok()
+    }
 }
 
 impl fmt::Debug for AnyObject {

@@ -5,8 +5,8 @@
 //! makes for them.
 
 use k8s_openapi::api::{
-    apps::v1 as apps_v1, batch::v1 as batch_v1, core::v1 as core_v1,
-    scheduling::v1 as scheduling_v1,
+    apps::v1 as apps_v1, batch::v1 as batch_v1, core::v1 as core_v1, policy::v1 as policy_v1,
+    scheduling::v1 as scheduling_v1, storage::v1 as storage_v1,
 };
 use serde_json::Value;
 
@@ -43,5 +43,13 @@ wire_objects!(
     apps_v1::DaemonSet,
     batch_v1::Job,
     batch_v1::CronJob,
+    policy_v1::PodDisruptionBudget,
     scheduling_v1::PriorityClass,
+    core_v1::PersistentVolume,
+    core_v1::PersistentVolumeClaim,
+    storage_v1::StorageClass,
+    storage_v1::CSINode,
+    storage_v1::CSIDriver,
+    storage_v1::CSIStorageCapacity,
+    storage_v1::VolumeAttachment,
 );

@@ -13,7 +13,7 @@ use steersman_core::{Effect, Evaluation, Event, Scheduler, Setup};
 use steersman_framework::observer::{Call, Observer, Outcome};
 use steersman_framework::point::ExtensionPoint;
 use steersman_framework::registry::Registry;
-use steersman_framework::verdict::{RejectKind, Rejection};
+use steersman_framework::verdict::{Preemption, RejectKind, Rejection};
 
 use crate::scenario::{Nomination, Rejected, Scenario, Scores};
 
@@ -52,8 +52,7 @@ pub(crate) struct Unschedulable {
     pub(crate) code: &'static str,
     /// What its plugins said.
     pub(crate) post_filter_message: String,
-    /// What came of it. An [`Evaluation`] does not tell whom PostFilter
-    /// nominates, so an expected nomination counts as missing.
+    /// What came of it.
     pub(crate) nomination: Option<Nomination>,
 }
 
@@ -184,10 +183,19 @@ impl Decision {
                 full_message: diagnosis.full_message(),
                 code,
                 post_filter_message: diagnosis.post_filter_message.clone(),
-                nomination: None,
+                nomination: evaluation.preemption.as_ref().map(nomination),
             });
         }
         decision
+    }
+}
+
+/// Victims that are being deleted already are not deleted again.
+fn nomination(preemption: &Preemption) -> Nomination {
+    let deleted = preemption.victims.iter().filter(|victim| !victim.terminating);
+    Nomination {
+        nominated_node: preemption.node.to_string(),
+        victims: deleted.map(|victim| victim.key.to_string()).collect(),
     }
 }
 

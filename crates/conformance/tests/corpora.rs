@@ -3,26 +3,25 @@
 
 use std::path::Path;
 
-use steersman_conformance::{Field, Options, Show, run};
+use steersman_conformance::{Options, Show, run};
 
-/// Runs a file of `testdata/conformance`, without what `ignore` names.
+/// Runs a file of `testdata/conformance`.
 #[track_caller]
-fn check(file: &str, n_lines: usize, ignore: &[Field]) {
+fn check(file: &str, n_lines: usize) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/conformance").join(file);
-    let options = Options { ignore: ignore.iter().copied().collect(), jobs: None };
-    let report = run(&[path], &options).expect("the corpus can be read");
+    let report = run(&[path], &Options::default()).expect("the corpus can be read");
     assert_eq!(report.failed(), 0, "\n{}", report.render(Show::First(5)));
     assert_eq!(report.passed(), n_lines);
 }
 
 #[track_caller]
 fn check_family(family: &str) {
-    check(&format!("decisions/{family}.jsonl.gz"), 150, &[Field::Preemption]);
+    check(&format!("decisions/{family}.jsonl.gz"), 150);
 }
 
 #[test]
 fn config() {
-    check("config/config.jsonl", 51, &[]);
+    check("config/config.jsonl", 51);
 }
 
 #[test]
@@ -51,6 +50,11 @@ fn nodename_ports() {
 }
 
 #[test]
+fn preemption() {
+    check("decisions/preemption.jsonl.gz", 250);
+}
+
+#[test]
 fn resources() {
     check_family("resources");
 }
@@ -68,4 +72,9 @@ fn spread_defaults() {
 #[test]
 fn taints() {
     check_family("taints");
+}
+
+#[test]
+fn volumes() {
+    check_family("volumes");
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use steersman_api::key::PodUid;
 use steersman_api::name::Name;
@@ -22,6 +23,35 @@ pub struct BindingCycle {
     pub(crate) state: Arc<CycleState>,
     /// Tells this cycle from an earlier one of the same pod.
     pub(crate) ticket: u64,
+    pub(crate) recall: Arc<Recall>,
+}
+
+/// Settles once whether a binding cycle binds or is called off: the core may
+/// want the room for a more important pod while the cycle runs elsewhere.
+#[derive(Debug, Default)]
+pub(crate) struct Recall(AtomicU8);
+
+const OPEN: u8 = 0;
+const RECALLED: u8 = 1;
+const BINDING: u8 = 2;
+
+impl Recall {
+    /// Calls the cycle off; `false` when it is too late.
+    pub(crate) fn recall(&self) -> bool {
+        let settled = self.0.compare_exchange(OPEN, RECALLED, Ordering::AcqRel, Ordering::Acquire);
+        matches!(settled, Ok(_) | Err(RECALLED))
+    }
+
+    /// Whether the cycle was called off.
+    pub(crate) fn is_recalled(&self) -> bool {
+        self.0.load(Ordering::Acquire) == RECALLED
+    }
+
+    /// The cycle is about to bind; `false` when it was called off.
+    pub(crate) fn may_bind(&self) -> bool {
+        let settled = self.0.compare_exchange(OPEN, BINDING, Ordering::AcqRel, Ordering::Acquire);
+        matches!(settled, Ok(_) | Err(BINDING))
+    }
 }
 
 /// How a binding cycle ended.
@@ -56,14 +86,15 @@ impl BindingCycle {
     }
 
     /// Runs PreBind, Bind and PostBind. Plugins that panic fail this binding
-    /// only.
+    /// only. A cycle that the core calls off ends before Bind: it looks
+    /// whenever it is polled.
     pub async fn run(
         self,
         world: &dyn ClusterWriter,
         observer: &mut (dyn Observer + Send),
     ) -> BindingReport {
         let ctx = BindCtx { pod: &self.pod, node: &self.node, state: &self.state, world };
-        let outcome = run_binding(&self.profile, ctx, observer).await;
+        let outcome = run_binding(&self.profile, ctx, &self.recall, observer).await;
         BindingReport { pod: self.pod.uid.clone(), ticket: self.ticket, outcome }
     }
 }

@@ -1,6 +1,7 @@
 //! The judging half of a scheduling cycle: which nodes can run a pod, and which
 //! of them is best.
 
+use steersman_api::name::Name;
 use steersman_api::node_info::NodeIdx;
 use steersman_api::pod::PodInfo;
 use steersman_framework::cluster::Cluster;
@@ -12,7 +13,7 @@ use steersman_framework::state::CycleState;
 use crate::profile::{PluginSet, Profile};
 use crate::queue::Nominations;
 use crate::runner::{
-    Failed, FilterSet, NoNodes, NodeAnswer, Prepared, Remedy, post_filter, pre_filter,
+    Failed, FilterSet, NoNodes, NodeAnswer, Plight, Prepared, Remedy, post_filter, pre_filter,
 };
 
 /// What a cycle reads.
@@ -22,6 +23,8 @@ pub(crate) struct Inputs<'a> {
     pub(crate) pod: &'a PodInfo,
     pub(crate) cluster: &'a Cluster,
     pub(crate) nominations: &'a Nominations,
+    /// For drawing among equals.
+    pub(crate) lot: u64,
 }
 
 /// Which nodes to look at.
@@ -126,7 +129,7 @@ impl Inputs<'_> {
     }
 
     fn filters(&self, skip: PluginSet) -> FilterSet<'_> {
-        let Self { profile, pod, cluster, nominations } = *self;
+        let Self { profile, pod, cluster, nominations, .. } = *self;
         FilterSet { profile, skip, pod, cluster, nominations }
     }
 
@@ -142,14 +145,24 @@ impl Inputs<'_> {
             return Remedy::default();
         }
         let filters = self.filters(filtered.skip);
-        let mut remedy = post_filter(&filters, state, &filtered.diagnosis, observer);
+        let plight = Plight {
+            filters: &filters,
+            state,
+            diagnosis: &filtered.diagnosis,
+            nominated: self.nominated_to(),
+            lot: self.lot,
+        };
+        let mut remedy = post_filter(plight, observer);
         filtered.diagnosis.post_filter_message = std::mem::take(&mut remedy.message);
         remedy
     }
 
+    fn nominated_to(&self) -> Option<&Name> {
+        self.nominations.node_of(&self.pod.uid).or(self.pod.nominated_node.as_ref())
+    }
+
     fn nominated_node(&self) -> Option<NodeIdx> {
-        let name = self.nominations.node_of(&self.pod.uid).or(self.pod.nominated_node.as_ref())?;
-        Some(self.cluster.nodes().by_name(name)?.idx())
+        Some(self.cluster.nodes().by_name(self.nominated_to()?)?.idx())
     }
 
     /// The nodes to look at, from `start` on and around. One by one: a cycle

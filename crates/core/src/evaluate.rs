@@ -7,6 +7,7 @@ use steersman_api::name::Name;
 use steersman_framework::diagnosis::Diagnosis;
 use steersman_framework::observer::Observer;
 use steersman_framework::state::CycleState;
+use steersman_framework::verdict::Preemption;
 
 use crate::cycle::{Inputs, Sampling};
 use crate::runner::{Failed, score};
@@ -18,6 +19,8 @@ pub struct Evaluation {
     pub feasible: BTreeMap<Name, NodeEvaluation>,
     /// Why the others do not, and the pod's message.
     pub diagnosis: Diagnosis,
+    /// Whose eviction would make room, when the pod fits nowhere.
+    pub preemption: Option<Preemption>,
 }
 
 /// A feasible node's scores.
@@ -36,8 +39,12 @@ impl Inputs<'_> {
         let mut state = CycleState::new();
         let mut filtered = self.filter(&mut state, Sampling::ALL, observer)?;
         if filtered.feasible.is_empty() {
-            self.remedy(&mut filtered, &state, observer);
-            return Ok(Evaluation { feasible: BTreeMap::new(), diagnosis: filtered.diagnosis });
+            let remedy = self.remedy(&mut filtered, &state, observer);
+            return Ok(Evaluation {
+                feasible: BTreeMap::new(),
+                diagnosis: filtered.diagnosis,
+                preemption: remedy.preempt,
+            });
         }
         let table =
             score(self.profile, self.pod, self.cluster, &mut state, &filtered.feasible, observer)?;
@@ -48,6 +55,6 @@ impl Inputs<'_> {
             let evaluation = NodeEvaluation { scores, total: total.score };
             Some((nodes.get(total.node)?.name().clone(), evaluation))
         });
-        Ok(Evaluation { feasible: rows.collect(), diagnosis: filtered.diagnosis })
+        Ok(Evaluation { feasible: rows.collect(), diagnosis: filtered.diagnosis, preemption: None })
     }
 }

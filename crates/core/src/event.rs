@@ -9,9 +9,10 @@ use steersman_api::name::Name;
 use steersman_api::object::ClusterObject;
 use steersman_api::pod::PodInfo;
 use steersman_framework::diagnosis::Diagnosis;
-use steersman_framework::verdict::Reason;
+use steersman_framework::verdict::{Preemption, Reason};
 
 use crate::binding::{BindingCycle, BindingReport};
+use crate::eviction::{Eviction, EvictionReport};
 
 /// What happened in the world.
 #[derive(Debug)]
@@ -47,6 +48,9 @@ pub enum Event {
         /// Why.
         reason: Reason,
     },
+    /// The evictions of an [`Effect::Evict`] were requested, or one of them
+    /// could not be: made by [`Eviction::finished`].
+    EvictionFinished(EvictionReport),
 }
 
 /// What a driver is asked to do.
@@ -86,6 +90,21 @@ pub enum Effect {
         /// The plugins it waits for, and for how long at most.
         plugins: BTreeMap<&'static str, Duration>,
     },
+    /// Evict pods to make room for another one, beside everything else, and
+    /// report the end as [`Event::EvictionFinished`], exactly once: until then
+    /// the pod that waits for the room is held back.
+    Evict(Eviction),
+    /// A pod that was not bound yet has lost its node to a more important one:
+    /// record the event `Preempted` with [`crate::preempted_note`]. It is not to be
+    /// deleted.
+    Preempted {
+        /// The pod.
+        pod: Arc<PodInfo>,
+        /// Who gets the room.
+        preemptor: Arc<PodInfo>,
+        /// Where.
+        node: Name,
+    },
     /// Something to log: a plugin misbehaved without harm to the decision.
     Note(String),
 }
@@ -122,6 +141,8 @@ pub struct Attempt {
     pub n_feasible: usize,
     /// How it went.
     pub outcome: Outcome,
+    /// Whose eviction makes room, when it fits nowhere and that helps.
+    pub preemption: Option<Preemption>,
 }
 
 /// How an attempt went.

@@ -189,6 +189,16 @@ impl Profile {
         })
     }
 
+    /// The plugins that can keep a pod from being scheduled.
+    pub(crate) fn rejecting(&self) -> PluginSet {
+        let gates = self.pre_enqueue.iter().map(|s| s.idx);
+        let takers = self.reserve.iter().map(|s| s.idx).chain(self.permit.iter().map(|s| s.idx));
+        gates.chain(takers).fold(self.judges(), |mut set, idx| {
+            set.insert(idx);
+            set
+        })
+    }
+
     /// What of `pod` this profile's plugins read; `None` when a plugin does not
     /// say, or cannot for this pod.
     pub(crate) fn signature(&self, pod: &PodInfo) -> Option<Signature> {

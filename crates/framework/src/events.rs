@@ -200,6 +200,12 @@ pub trait EnqueueExtensions: Send + Sync {
     /// The events to hear of.
     fn events(&self) -> Vec<ClusterEvent>;
 
+    /// Kinds of objects that the plugin reads besides those of its events:
+    /// their changes lift no rejection, and yet they have to be known.
+    fn also_reads(&self) -> Vec<EventResource> {
+        Vec::new()
+    }
+
     /// Whether a change may help a pod that this plugin rejected. Called for
     /// changes that [`EnqueueExtensions::events`] covers.
     ///

@@ -204,6 +204,10 @@ pub struct PostFilterCtx<'a> {
     pub cycle: CycleCtx<'a>,
     /// Why it did.
     pub diagnosis: &'a Diagnosis,
+    /// Where the pod is nominated to, if it is.
+    pub nominated: Option<&'a Name>,
+    /// A number for drawing among equals; another one in every attempt.
+    pub lot: u64,
     /// For trying out changes.
     pub what_if: &'a dyn WhatIf,
 }

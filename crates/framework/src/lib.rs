@@ -35,7 +35,9 @@
 #![warn(missing_docs)]
 
 pub mod args;
+pub mod assume;
 pub mod cluster;
+pub mod condition;
 pub mod diagnosis;
 pub mod events;
 pub mod extensions;

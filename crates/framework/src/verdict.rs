@@ -3,9 +3,12 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
+use steersman_api::key::PodUid;
 use steersman_api::name::Name;
+use steersman_api::pod::PodInfo;
 use thiserror::Error;
 
 /// A reason as users read it in events: `Insufficient cpu`.
@@ -95,8 +98,19 @@ pub enum FilterVerdict {
 #[must_use]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PostFilterVerdict {
-    /// Room will be made: the pod is nominated to a node.
+    /// Room will be made by other means than evictions: the pod is nominated
+    /// to a node.
     Nominate(Name),
+    /// Evicting these pods makes room: the pod is nominated to their node.
+    Preempt(Preemption),
+    /// Room is being made already.
+    Wait {
+        /// For the pod's message.
+        reasons: Vec<Reason>,
+        /// The pods that are on their way out; the pod is tried again when the
+        /// last of them is gone.
+        victims: Vec<PodUid>,
+    },
     /// Nothing helps.
     Unhelpful {
         /// For the pod's message; may be empty.
@@ -105,6 +119,32 @@ pub enum PostFilterVerdict {
         clear_nomination: bool,
     },
 }
+
+/// Whom to evict so that a pod fits, and where.
+#[derive(Clone, Debug)]
+pub struct Preemption {
+    /// The node on which room is made.
+    pub node: Name,
+    /// Who has to go, the most important first. Those that are being deleted
+    /// already are among them.
+    pub victims: Vec<Arc<PodInfo>>,
+    /// How many of them a pod disruption budget would have protected.
+    pub budgets_violated: usize,
+}
+
+impl PartialEq for Preemption {
+    /// Pods are the same when their UIDs are.
+    fn eq(&self, other: &Self) -> bool {
+        let uids = |preemption: &Self| -> Vec<PodUid> {
+            preemption.victims.iter().map(|victim| victim.uid.clone()).collect()
+        };
+        self.node == other.node
+            && self.budgets_violated == other.budgets_violated
+            && uids(self) == uids(other)
+    }
+}
+
+impl Eq for Preemption {}
 
 /// What PreScore found.
 #[must_use]

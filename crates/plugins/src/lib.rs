@@ -10,8 +10,14 @@
 
 pub mod table;
 
+mod csi_migration;
 mod normalize;
+mod pod_claims;
 pub mod scoring_args;
+#[cfg(test)]
+mod test_volumes;
+#[cfg(test)]
+mod volume_hint_tests;
 
 pub mod default_binder;
 pub mod default_preemption;
@@ -25,8 +31,11 @@ pub mod node_ports;
 pub mod node_resources_balanced_allocation;
 pub mod node_resources_fit;
 pub mod node_unschedulable;
+pub mod node_volume_limits;
 pub mod pod_topology_spread;
 pub mod priority_sort;
 pub mod scheduling_gates;
 pub mod taint_toleration;
 pub mod volume_binding;
+pub mod volume_restrictions;
+pub mod volume_zone;

@@ -4,17 +4,14 @@
 //! Source: the default configuration of kube-scheduler v1.36 and the extension
 //! points that its plugins implement.
 
-use steersman_framework::args::ArgsKind;
-use steersman_framework::point::PointSet;
 use steersman_framework::registry::{Descriptor, Registry};
 
-use crate::default_preemption::args::DefaultPreemptionArgs;
-use crate::dynamic_resources::args::DynamicResourcesArgs;
-use crate::volume_binding::args::VolumeBindingArgs;
 use crate::{
-    default_binder, image_locality, inter_pod_affinity, node_affinity, node_declared_features,
-    node_name, node_ports, node_resources_balanced_allocation, node_resources_fit,
-    node_unschedulable, pod_topology_spread, priority_sort, scheduling_gates, taint_toleration,
+    default_binder, default_preemption, dynamic_resources, image_locality, inter_pod_affinity,
+    node_affinity, node_declared_features, node_name, node_ports,
+    node_resources_balanced_allocation, node_resources_fit, node_unschedulable, node_volume_limits,
+    pod_topology_spread, priority_sort, scheduling_gates, taint_toleration, volume_binding,
+    volume_restrictions, volume_zone,
 };
 
 /// All in-tree plugins, in the order of the default profile.
@@ -27,19 +24,6 @@ pub fn in_tree() -> Registry {
 }
 
 fn descriptors() -> Vec<Descriptor> {
-    let filter = PointSet::PRE_FILTER | PointSet::FILTER;
-    let score = PointSet::PRE_SCORE | PointSet::SCORE;
-    let volumes = filter | score | PointSet::RESERVE | PointSet::PRE_BIND;
-    let devices = PointSet::PRE_ENQUEUE
-        | filter
-        | PointSet::POST_FILTER
-        | PointSet::SCORE
-        | PointSet::RESERVE
-        | PointSet::PRE_BIND;
-    let preemption = PointSet::PRE_ENQUEUE | PointSet::POST_FILTER;
-
-    let plain = |name, points| Descriptor::planned(name, points, None);
-    let with = |name, points, args| Descriptor::planned(name, points, Some(args));
     vec![
         scheduling_gates::descriptor().by_default(0),
         priority_sort::descriptor().by_default(0),
@@ -49,15 +33,14 @@ fn descriptors() -> Vec<Descriptor> {
         node_affinity::descriptor().by_default(2),
         node_ports::descriptor().by_default(0),
         node_resources_fit::descriptor().by_default(1),
-        plain("VolumeRestrictions", filter).by_default(0),
-        plain("NodeVolumeLimits", filter).by_default(0),
-        with("VolumeBinding", volumes, ArgsKind::of::<VolumeBindingArgs>()).by_default(0),
-        plain("VolumeZone", filter).by_default(0),
+        volume_restrictions::descriptor().by_default(0),
+        node_volume_limits::descriptor().by_default(0),
+        volume_binding::descriptor().by_default(0),
+        volume_zone::descriptor().by_default(0),
         pod_topology_spread::descriptor().by_default(2),
         inter_pod_affinity::descriptor().by_default(2),
-        with("DynamicResources", devices, ArgsKind::of::<DynamicResourcesArgs>()).by_default(2),
-        with("DefaultPreemption", preemption, ArgsKind::of::<DefaultPreemptionArgs>())
-            .by_default(0),
+        dynamic_resources::descriptor().by_default(2),
+        default_preemption::descriptor().by_default(0),
         node_resources_balanced_allocation::descriptor().by_default(1),
         image_locality::descriptor().by_default(1),
         default_binder::descriptor().by_default(0),
@@ -68,6 +51,7 @@ fn descriptors() -> Vec<Descriptor> {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
+    use steersman_framework::point::PointSet;
 
     use super::*;
 

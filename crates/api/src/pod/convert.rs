@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1 as core_v1;
 
 use super::{
     OwnerRef, Phase, PodAffinity, PodInfo, PodSpec, SpreadConstraint, WeightedNodeTerm, features,
-    requests,
+    requests, volumes,
 };
 use crate::key::{ObjectKey, PodUid};
 use crate::labels::Labels;
@@ -45,12 +45,14 @@ impl PodInfo {
             labels,
             spec: Interned::new(spec),
             resources: Interned::new(resources),
+            volumes: Interned::new(pod.spec.as_ref().map(volumes::volumes).unwrap_or_default()),
             controller: controller(pod),
             node_name: set(pod.spec.as_ref().and_then(|s| s.node_name.as_deref())),
             nominated_node: set(status.and_then(|s| s.nominated_node_name.as_deref())),
             created: meta.creation_timestamp.as_ref().map(WallTime::from).unwrap_or_default(),
             started: status.and_then(|s| s.start_time.as_ref()).map(WallTime::from),
             terminating: meta.deletion_timestamp.is_some(),
+            preempted: status.is_some_and(is_preempted),
             phase: phase(status.and_then(|s| s.phase.as_deref())),
             object: None,
             key,
@@ -70,6 +72,14 @@ fn phase(text: Option<&str>) -> Phase {
         Some("Failed") => Phase::Failed,
         Some(_) => Phase::Unknown,
     }
+}
+
+fn is_preempted(status: &core_v1::PodStatus) -> bool {
+    let mut conditions = status.conditions.iter().flatten();
+    let disruption = conditions.find(|condition| condition.type_ == "DisruptionTarget");
+    disruption.is_some_and(|condition| {
+        condition.status == "True" && condition.reason.as_deref() == Some("PreemptionByScheduler")
+    })
 }
 
 fn controller(pod: &core_v1::Pod) -> Option<Interned<OwnerRef>> {

@@ -5,6 +5,7 @@ mod convert;
 mod features;
 mod requests;
 mod spread;
+mod volumes;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ pub use requests::{
     DEFAULT_MEMORY_REQUEST, DEFAULT_MILLI_CPU_REQUEST, PodResources, pod_resources,
 };
 pub use spread::{InclusionPolicy, SpreadConstraint, WhenUnsatisfiable};
+pub use volumes::{PodVolume, UsedClaim};
 
 use crate::key::{ObjectKey, PodUid};
 use crate::labels::Labels;
@@ -43,6 +45,9 @@ pub struct PodInfo {
     pub spec: Interned<PodSpec>,
     /// What the pod asks for, a pending resize included.
     pub resources: Interned<PodResources>,
+    /// The volumes that scheduling reads. Not part of the spec: names of claims
+    /// tell copies of one template apart.
+    pub volumes: Interned<Box<[PodVolume]>>,
     /// The controller that owns it.
     pub controller: Option<Interned<OwnerRef>>,
     /// `spec.nodeName`: where it is bound.
@@ -55,6 +60,9 @@ pub struct PodInfo {
     pub started: Option<WallTime>,
     /// Whether `metadata.deletionTimestamp` is set.
     pub terminating: bool,
+    /// Whether the condition `DisruptionTarget` says that a scheduler disrupts
+    /// the pod to make room for another one.
+    pub preempted: bool,
     /// `status.phase`.
     pub phase: Phase,
     /// The whole object, when a driver keeps it for plugins that want more.

@@ -43,6 +43,12 @@ impl Nominations {
             .collect()
     }
 
+    /// Pods of lower priority than `priority` that are nominated to `node`.
+    pub(crate) fn below(&self, node: &Name, priority: i32) -> Vec<Arc<PodInfo>> {
+        let nominated = self.by_node.get(node).into_iter().flatten().map(|(_, pod)| pod);
+        nominated.filter(|pod| pod.spec.priority < priority).cloned().collect()
+    }
+
     /// Nominates `pod` to `node`, instead of an earlier node.
     pub(crate) fn set(&mut self, pod: Arc<PodInfo>, node: Name) {
         self.remove(&pod.uid);

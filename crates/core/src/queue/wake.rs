@@ -122,6 +122,40 @@ impl SchedulingQueue {
         self.enqueue(entry, cluster, now);
     }
 
+    /// Brings a pod back that was set aside, for a reason that is not among the
+    /// hints.
+    pub(crate) fn bring_back(
+        &mut self,
+        uid: &PodUid,
+        reason: WakeReason,
+        cluster: &Cluster,
+        now: Time,
+    ) {
+        match self.gated.take(uid) {
+            Some(entry) => self.enqueue(entry, cluster, now),
+            None => self.wake_up(uid, reason, cluster, now),
+        }
+    }
+
+    /// Asks the PreEnqueue plugins again about a pod, if they keep it out.
+    pub(crate) fn try_gate(&mut self, uid: &PodUid, cluster: &Cluster, now: Time) {
+        if let Some(entry) = self.gated.take(uid) {
+            self.enqueue(entry, cluster, now);
+        }
+    }
+
+    /// What was done for a pod that was set aside has failed: it is tried again
+    /// after a while, as after an error.
+    pub(crate) fn retry_after_error(&mut self, uid: &PodUid, cluster: &Cluster, now: Time) {
+        let Some(mut entry) = self.unschedulable.take(uid).or_else(|| self.gated.take(uid)) else {
+            return;
+        };
+        entry.consecutive_errors += 1;
+        entry.last_was_error = true;
+        entry.backoff_until = self.backoff.until(now, entry.consecutive_errors);
+        self.enqueue(entry, cluster, now);
+    }
+
     /// Asks the PreEnqueue plugins again about pods they keep out, when the
     /// change is one that the plugin in the way waits for.
     fn try_gated(&mut self, happened: &Happened, cluster: &Cluster, now: Time) {

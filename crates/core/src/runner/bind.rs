@@ -1,9 +1,9 @@
 //! PreBind, Bind and PostBind: the part of a pod's way that runs beside the
 //! core and talks to the API server.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use steersman_framework::extensions::{BindCtx, BoxFuture};
@@ -12,12 +12,15 @@ use steersman_framework::point::ExtensionPoint;
 use steersman_framework::verdict::{BindVerdict, PluginError, PreBindVerdict};
 
 use super::{Answer, Failed, Rejected, panic_error};
+use crate::binding::Recall;
 use crate::profile::Profile;
 
 /// How a binding cycle ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BindOutcome {
     Bound,
+    /// It was called off before the pod was bound.
+    Recalled,
     Rejected(Rejected),
     Failed(Failed),
 }
@@ -26,16 +29,34 @@ pub(crate) enum BindOutcome {
 pub(crate) async fn run_binding(
     profile: &Profile,
     ctx: BindCtx<'_>,
+    recall: &Recall,
     observer: &mut (dyn Observer + Send),
 ) -> BindOutcome {
-    match try_binding(profile, ctx, observer).await {
-        Ok(None) => BindOutcome::Bound,
-        Ok(Some(rejected)) => BindOutcome::Rejected(rejected),
+    let prepared = {
+        let mut preparing = pin!(prepare(profile, ctx, observer));
+        poll_fn(|cx| match recall.is_recalled() {
+            true => Poll::Ready(None),
+            false => preparing.as_mut().poll(cx).map(Some),
+        })
+        .await
+    };
+    match prepared {
+        None => return BindOutcome::Recalled,
+        Some(Ok(None)) => {}
+        Some(Ok(Some(rejected))) => return BindOutcome::Rejected(rejected),
+        Some(Err(failed)) => return BindOutcome::Failed(failed),
+    }
+    if !recall.may_bind() {
+        return BindOutcome::Recalled;
+    }
+    match bind(profile, ctx, observer).await {
+        Ok(()) => BindOutcome::Bound,
         Err(failed) => BindOutcome::Failed(failed),
     }
 }
 
-async fn try_binding(
+/// PreBind; the rejection, if a plugin says no.
+async fn prepare(
     profile: &Profile,
     ctx: BindCtx<'_>,
     observer: &mut (dyn Observer + Send),
@@ -49,6 +70,15 @@ async fn try_binding(
             }
         }
     }
+    Ok(None)
+}
+
+/// Bind and PostBind.
+async fn bind(
+    profile: &Profile,
+    ctx: BindCtx<'_>,
+    observer: &mut (dyn Observer + Send),
+) -> Result<(), Failed> {
     let mut bound = false;
     for slot in &profile.bind {
         let call = call(ExtensionPoint::Bind, slot.name, &ctx);
@@ -74,7 +104,7 @@ async fn try_binding(
         // The pod is bound: what a listener does with the news changes nothing.
         let _ = told.await;
     }
-    Ok(None)
+    Ok(())
 }
 
 fn call<'a>(point: ExtensionPoint, plugin: &'static str, ctx: &BindCtx<'a>) -> Call<'a> {

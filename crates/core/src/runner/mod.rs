@@ -22,7 +22,7 @@ use steersman_framework::verdict::{
 pub(crate) use bind::{BindOutcome, run_binding};
 pub(crate) use filter::{FilterSet, NodeAnswer};
 pub(crate) use gate::{Gate, pre_enqueue};
-pub(crate) use post_filter::{Remedy, post_filter};
+pub(crate) use post_filter::{Plight, Remedy, post_filter};
 pub(crate) use prepare::{NoNodes, Prepared, pre_filter};
 pub(crate) use reserve::{Permitted, permit, reserve, unreserve};
 pub(crate) use score::score;
@@ -111,7 +111,8 @@ impl Answer for PreBindVerdict {
 impl Answer for PostFilterVerdict {
     fn outcome(&self) -> Outcome<'_> {
         match self {
-            Self::Nominate(_) => Outcome::Success,
+            Self::Nominate(_) | Self::Preempt(_) => Outcome::Success,
+            Self::Wait { .. } => Outcome::Wait,
             Self::Unhelpful { .. } => Outcome::Skip,
         }
     }

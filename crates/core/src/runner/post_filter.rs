@@ -1,12 +1,13 @@
 //! PostFilter: what can be done about a pod that fits nowhere.
 
+use steersman_api::key::PodUid;
 use steersman_api::name::Name;
 use steersman_framework::diagnosis::Diagnosis;
 use steersman_framework::extensions::{CycleCtx, PostFilterCtx};
 use steersman_framework::observer::{Call, Observer};
 use steersman_framework::point::ExtensionPoint;
 use steersman_framework::state::CycleState;
-use steersman_framework::verdict::PostFilterVerdict;
+use steersman_framework::verdict::{PostFilterVerdict, Preemption, Reason};
 
 use super::{FilterSet, run};
 
@@ -15,22 +16,36 @@ use super::{FilterSet, run};
 pub(crate) struct Remedy {
     /// The node that room is made on.
     pub(crate) nominate: Option<Name>,
+    /// Whose eviction makes it.
+    pub(crate) preempt: Option<Preemption>,
+    /// The plugin that wants it.
+    pub(crate) plugin: &'static str,
+    /// Whose departure would make room, while nothing else is done.
+    pub(crate) wait_for: Vec<PodUid>,
     /// Whether an earlier nomination is void.
     pub(crate) clear_nomination: bool,
     /// What the plugins said, for the pod's message.
     pub(crate) message: String,
 }
 
-/// Asks the PostFilter plugins in order until one can help. A plugin that
-/// fails ends the asking; what it said goes into the message.
-pub(crate) fn post_filter(
-    filters: &FilterSet<'_>,
-    state: &CycleState,
-    diagnosis: &Diagnosis,
-    observer: &mut dyn Observer,
-) -> Remedy {
+/// What PostFilter plugins are asked about.
+#[derive(Clone, Copy)]
+pub(crate) struct Plight<'a> {
+    pub(crate) filters: &'a FilterSet<'a>,
+    pub(crate) state: &'a CycleState,
+    pub(crate) diagnosis: &'a Diagnosis,
+    /// Where the pod is nominated to.
+    pub(crate) nominated: Option<&'a Name>,
+    pub(crate) lot: u64,
+}
+
+/// Asks the PostFilter plugins in order until one can help: then what the
+/// others said does not matter. A plugin that fails ends the asking as well,
+/// and its error is all that is said.
+pub(crate) fn post_filter(plight: Plight<'_>, observer: &mut dyn Observer) -> Remedy {
+    let Plight { filters, state, diagnosis, nominated, lot } = plight;
     let mut remedy = Remedy::default();
-    let mut said: Vec<String> = Vec::new();
+    let mut said: Vec<Reason> = Vec::new();
     for slot in &filters.profile.post_filter {
         let call = Call {
             point: ExtensionPoint::PostFilter,
@@ -39,19 +54,26 @@ pub(crate) fn post_filter(
             node: None,
         };
         let cycle = CycleCtx { pod: filters.pod, cluster: filters.cluster, state };
-        let ctx = PostFilterCtx { cycle, diagnosis, what_if: filters };
+        let ctx = PostFilterCtx { cycle, diagnosis, nominated, lot, what_if: filters };
         match run(call, observer, || slot.plugin.post_filter(&ctx)) {
             Ok(PostFilterVerdict::Nominate(node)) => {
-                remedy.nominate = Some(node);
-                break;
+                return Remedy { nominate: Some(node), ..Remedy::default() };
+            }
+            Ok(PostFilterVerdict::Preempt(preemption)) => {
+                let nominate = Some(preemption.node.clone());
+                let preempt = Some(preemption);
+                return Remedy { nominate, preempt, plugin: slot.name, ..Remedy::default() };
+            }
+            Ok(PostFilterVerdict::Wait { reasons, victims }) => {
+                remedy.wait_for.extend(victims);
+                said.extend(reasons);
             }
             Ok(PostFilterVerdict::Unhelpful { reasons, clear_nomination }) => {
                 remedy.clear_nomination |= clear_nomination;
-                said.extend(reasons.into_iter().map(std::borrow::Cow::into_owned));
+                said.extend(reasons);
             }
             Err(failed) => {
-                said.push(failed.to_string());
-                break;
+                return Remedy { message: failed.error.0, ..Remedy::default() };
             }
         }
     }

@@ -19,12 +19,12 @@ use crate::event::{Attempt, Effect, FailureReason, Outcome};
 use crate::pods::PlacedState;
 use crate::profile::{PluginIdx, PluginSet, Profile};
 use crate::queue::{Entry, Failure};
-use crate::runner::{Failed, Permitted, Rejected, permit, reserve, score, unreserve};
+use crate::runner::{Failed, Permitted, Rejected, Remedy, permit, reserve, score, unreserve};
 
 /// What the judging half of the cycle came to.
 enum Judged {
     Chosen(NodeIdx, CycleState),
-    NoFit { filtered: Box<Filtered>, nominate: Option<Name>, clear_nomination: bool },
+    NoFit(Box<Filtered>, Box<Remedy>),
 }
 
 impl Scheduler {
@@ -49,6 +49,7 @@ impl Scheduler {
             n_evaluated: 0,
             n_feasible: 0,
             outcome: Outcome::Error(String::new()),
+            preemption: None,
         };
         let Some(profile) = self.profiles.get(&pod.spec.scheduler_name).cloned() else {
             // Pods of other schedulers do not get into the queue.
@@ -61,9 +62,17 @@ impl Scheduler {
         };
         attempt.outcome = match self.judge(&profile, &mut attempt, observer) {
             Err(failed) => self.failed_with_error(&pod, failed, now),
-            Ok(Judged::NoFit { filtered, nominate, clear_nomination }) => {
+            Ok(Judged::NoFit(filtered, remedy)) => {
+                attempt.preemption.clone_from(&remedy.preempt);
+                let remedy = match self.only_tells_preemptions && remedy.preempt.is_some() {
+                    true => Remedy::default(),
+                    false => *remedy,
+                };
+                // Before the pod is back in the queue: there it may be held.
+                let evictions = self.prepare_preemption(&pod, &remedy);
                 let outcome = self.no_fit(&pod, *filtered, now);
-                self.nominate_after_no_fit(&pod, nominate, clear_nomination, now);
+                self.nominate_after_no_fit(&pod, &remedy, now);
+                self.carry_out_preemption(&pod, &remedy, evictions, now);
                 outcome
             }
             Ok(Judged::Chosen(node, state)) => {
@@ -80,8 +89,14 @@ impl Scheduler {
         observer: &mut dyn Observer,
     ) -> Result<Judged, Failed> {
         let pod = &*attempt.pod;
-        let inputs =
-            Inputs { profile, pod, cluster: &self.cluster, nominations: self.queue.nominations() };
+        let lot = lot(self.seed, &pod.uid.0, attempt.number);
+        let inputs = Inputs {
+            profile,
+            pod,
+            cluster: &self.cluster,
+            nominations: self.queue.nominations(),
+            lot,
+        };
         let n_nodes = self.cluster.nodes().len();
         let sampling = Sampling {
             start: if n_nodes == 0 { 0 } else { self.next_start % n_nodes },
@@ -95,35 +110,25 @@ impl Scheduler {
         match filtered.feasible.as_slice() {
             [] => {
                 let remedy = inputs.remedy(&mut filtered, &state, observer);
-                Ok(Judged::NoFit {
-                    filtered: Box::new(filtered),
-                    nominate: remedy.nominate,
-                    clear_nomination: remedy.clear_nomination,
-                })
+                Ok(Judged::NoFit(Box::new(filtered), Box::new(remedy)))
             }
             // With one node there is nothing to compare.
             [only] => Ok(Judged::Chosen(*only, state)),
             nodes => {
                 let table = score(profile, pod, &self.cluster, &mut state, nodes, observer)?;
-                let lot = lot(self.seed, &pod.uid.0, attempt.number);
                 let node = best(&table.totals, lot).unwrap_or(nodes[0]);
                 Ok(Judged::Chosen(node, state))
             }
         }
     }
 
-    fn nominate_after_no_fit(
-        &mut self,
-        pod: &Arc<PodInfo>,
-        nominate: Option<Name>,
-        clear_nomination: bool,
-        now: Time,
-    ) {
+    fn nominate_after_no_fit(&mut self, pod: &Arc<PodInfo>, remedy: &Remedy, now: Time) {
+        let Remedy { nominate, clear_nomination, .. } = remedy;
         let before = self.queue.nominations().get(&pod.uid);
         if let Some(node) = nominate {
             self.queue.nominate(pod.clone(), node.clone());
-            self.effects.push(Effect::Nominate { pod: pod.clone(), node: Some(node) });
-        } else if clear_nomination && self.queue.nominations().node_of(&pod.uid).is_some() {
+            self.effects.push(Effect::Nominate { pod: pod.clone(), node: Some(node.clone()) });
+        } else if *clear_nomination && self.queue.nominations().node_of(&pod.uid).is_some() {
             self.queue.end_nomination(&pod.uid);
             self.effects.push(Effect::Nominate { pod: pod.clone(), node: None });
         }
@@ -162,6 +167,7 @@ impl Scheduler {
         let assumed = Arc::new(PodInfo { node_name: Some(node.clone()), ..(**pod).clone() });
         let nomination = self.queue.nominations().get(&pod.uid);
         self.queue.end_nomination(&pod.uid);
+        self.cluster.preemptions.end(&pod.uid);
         self.pods.place(&mut self.cluster, assumed.clone(), node.clone(), PlacedState::Assumed);
         self.happened(Change::AssignedPod { old: None, new: Some(assumed) }, now);
         self.nomination_changed(nomination.filter(|before| before.node != node), now);
@@ -215,6 +221,7 @@ impl Scheduler {
             node: node.clone(),
             state: Arc::new(state),
             ticket: self.tickets,
+            recall: Arc::default(),
             stage,
             latest: None,
             fate: None,

@@ -15,9 +15,9 @@ use steersman_framework::state::CycleState;
 use steersman_framework::verdict::{Reason, Rejection};
 
 use super::Scheduler;
-use crate::binding::{BindingCycle, BindingReport};
+use crate::binding::{BindingCycle, BindingReport, Recall};
 use crate::event::{Effect, FailureReason};
-use crate::profile::Profile;
+use crate::profile::{PluginSet, Profile};
 use crate::queue::Failure;
 use crate::runner::{BindOutcome, Rejected, unreserve};
 
@@ -28,6 +28,7 @@ pub(super) struct Binding {
     pub(super) node: Name,
     pub(super) state: Arc<CycleState>,
     pub(super) ticket: u64,
+    pub(super) recall: Arc<Recall>,
     pub(super) stage: Stage,
     /// The latest version seen since.
     pub(super) latest: Option<Arc<PodInfo>>,
@@ -89,6 +90,7 @@ impl Binding {
             profile: self.profile.clone(),
             state: self.state.clone(),
             ticket: self.ticket,
+            recall: self.recall.clone(),
         }
     }
 }
@@ -169,6 +171,14 @@ impl Scheduler {
         }
     }
 
+    /// Undoes what was reserved for a pod that has left its node already. Others
+    /// heard of that when what it had reserved was still taken: they hear again.
+    fn undo_late(&mut self, binding: &Binding, now: Time) {
+        self.undo_reservations(binding);
+        let placed = PodInfo { node_name: Some(binding.node.clone()), ..(*binding.pod).clone() };
+        self.happened(Change::AssignedPod { old: Some(Arc::new(placed)), new: None }, now);
+    }
+
     pub(super) fn binding_finished(&mut self, report: BindingReport, now: Time) {
         let BindingReport { pod: uid, ticket, outcome } = report;
         // A report of an earlier cycle says nothing about this one.
@@ -186,12 +196,17 @@ impl Scheduler {
                 let Binding { pod, node, .. } = binding;
                 self.effects.push(Effect::Scheduled { pod, node });
             }
-            // An error came back although the binding went through.
-            (_, Some(Fate::Confirmed)) => {
+            // An error came back although the binding went through; or somebody
+            // else bound it there.
+            (outcome, Some(Fate::Confirmed)) => {
+                if outcome == BindOutcome::Recalled {
+                    self.stays_after_all(&uid, now);
+                }
                 let Binding { pod, node, .. } = binding;
                 self.effects.push(Effect::Scheduled { pod, node });
             }
-            (_, Some(Fate::BoundElsewhere | Fate::Deleted)) => self.undo_reservations(&binding),
+            (_, Some(Fate::BoundElsewhere | Fate::Deleted)) => self.undo_late(&binding, now),
+            (BindOutcome::Recalled, None) => self.binding_preempted(&binding, now),
             (BindOutcome::Rejected(rejected), None) => {
                 self.binding_rejected(&binding, &rejected, now);
             }
@@ -205,6 +220,19 @@ impl Scheduler {
                 });
             }
         }
+    }
+
+    /// The room of a pod that was not bound yet is wanted for a more important
+    /// one. It looks for another node soon.
+    pub(super) fn binding_preempted(&mut self, binding: &Binding, now: Time) {
+        let Binding { profile, state, node, .. } = binding;
+        let pod = binding.latest.as_ref().unwrap_or(&binding.pod).clone();
+        self.unreserve_and_forget(&pod, profile, state, node, now, |scheduler| {
+            // No plugin's event would tell when it can go: it is tried again.
+            let failure = Failure::Rejected(PluginSet::default());
+            let reason = FailureReason::Unschedulable;
+            scheduler.failed(&pod, failure, reason, "preempted".to_owned(), now);
+        });
     }
 
     fn binding_rejected(&mut self, binding: &Binding, rejected: &Rejected, now: Time) {

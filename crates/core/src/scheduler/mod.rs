@@ -5,6 +5,7 @@ mod bindings;
 mod invariants;
 mod objects;
 mod pods;
+mod preemption;
 mod setup;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steersman_api::key::{ObjectKey, PodUid};
+use steersman_api::name::Name;
 use steersman_api::pod::PodInfo;
 use steersman_api::time::Time;
 use steersman_framework::cluster::Cluster;
@@ -20,9 +22,10 @@ use steersman_framework::observer::Observer;
 use steersman_framework::signature::Signature;
 
 use bindings::Binding;
+use preemption::News;
 pub use setup::{Setup, SetupError};
 
-use crate::cycle::Inputs;
+use crate::cycle::{Inputs, lot};
 use crate::evaluate::Evaluation;
 use crate::event::{Effect, Event};
 use crate::pods::PodTable;
@@ -47,8 +50,10 @@ pub struct Scheduler {
     /// How long an accepted binding may take to show in the watch. `None`, as
     /// in the reference: forever.
     assumed_pod_ttl: Option<Duration>,
-    /// How many binding cycles were started.
+    /// How many binding cycles and preemptions were started.
     tickets: u64,
+    /// Whether preemptions are told of and not begun.
+    only_tells_preemptions: bool,
     effects: Vec<Effect>,
 }
 
@@ -91,6 +96,7 @@ impl Scheduler {
             Event::PermitRejected { pod, plugin, reason } => {
                 self.permit_rejected(&pod, plugin, reason, now);
             }
+            Event::EvictionFinished(report) => self.eviction_finished(report, now),
         }
         std::mem::take(&mut self.effects)
     }
@@ -110,6 +116,14 @@ impl Scheduler {
         [permits, self.pods.next_expiry(), self.queue.next_timer()].into_iter().flatten().min()
     }
 
+    /// From now on preemptions are only told of, in [`Attempt::preemption`] and
+    /// [`Evaluation::preemption`]: no pod is evicted, nor nominated for it.
+    ///
+    /// [`Attempt::preemption`]: crate::Attempt::preemption
+    pub fn only_tell_preemptions(&mut self) {
+        self.only_tells_preemptions = true;
+    }
+
     /// What the scheduler thinks of a pod right now, on every node. The pod
     /// need not be known.
     ///
@@ -124,8 +138,13 @@ impl Scheduler {
         let Some(profile) = self.profiles.get(&pod.spec.scheduler_name) else {
             return Err(format!("no profile serves schedulerName {:?}", pod.spec.scheduler_name));
         };
-        let inputs =
-            Inputs { profile, pod, cluster: &self.cluster, nominations: self.queue.nominations() };
+        let inputs = Inputs {
+            profile,
+            pod,
+            cluster: &self.cluster,
+            nominations: self.queue.nominations(),
+            lot: lot(self.seed, &pod.uid.0, 0),
+        };
         inputs.evaluate(observer).map_err(|failed| failed.to_string())
     }
 
@@ -149,6 +168,11 @@ impl Scheduler {
     /// The latest version of a pod that is known and has no node yet.
     pub fn pending_pod(&self, pod: &PodUid) -> Option<&Arc<PodInfo>> {
         self.queue.pod(pod)
+    }
+
+    /// The node that room is kept on for a pod that has none yet.
+    pub fn nominated_node(&self, pod: &PodUid) -> Option<&Name> {
+        self.queue.nominations().node_of(pod)
     }
 
     /// The UID of the pod of that name.
@@ -207,7 +231,9 @@ impl Scheduler {
 
     /// Tells the queue of a change that the cluster state shows already.
     fn happened(&mut self, change: Change, now: Time) {
+        let news = News::of(&change);
         self.queue.happened(change, &self.cluster, now);
+        self.tell_preemptors(news, now);
     }
 
     fn note(&mut self, text: String) {

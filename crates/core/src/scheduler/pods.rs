@@ -33,6 +33,7 @@ impl Scheduler {
     fn bound_pod_seen(&mut self, pod: Arc<PodInfo>, node: Name, now: Time) {
         self.pods.remember_name(&pod);
         self.settle_binding(&pod.uid, &node);
+        self.cluster.preemptions.end(&pod.uid);
         // Bound by this scheduler or by another one: it needs no node any more.
         let nomination = self.queue.nominations().get(&pod.uid);
         if self.queue.pod(&pod.uid).is_some() {
@@ -101,6 +102,7 @@ impl Scheduler {
     /// A pod is gone, or has ended.
     pub(super) fn pod_deleted(&mut self, uid: &PodUid, now: Time) {
         self.abandon_binding(uid, Fate::Deleted);
+        self.cluster.preemptions.end(uid);
         let nomination = self.queue.nominations().get(uid);
         if let Some(pending) = self.queue.pod(uid).cloned() {
             self.pods.forget_name(&pending.key, uid);

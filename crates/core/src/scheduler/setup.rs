@@ -1,11 +1,12 @@
 //! Making a scheduler from its configuration.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use steersman_config::Config;
 use steersman_framework::cluster::Cluster;
+use steersman_framework::events::EventResource;
 use steersman_framework::registry::Registry;
 use thiserror::Error;
 
@@ -71,9 +72,31 @@ impl Scheduler {
             seed,
             assumed_pod_ttl,
             tickets: 0,
+            only_tells_preemptions: false,
             effects: Vec::new(),
         };
         Ok((scheduler, notices(config, &planned)))
+    }
+
+    /// The kinds of things that some plugin listens to or reads: a driver need
+    /// not watch others. `None` when a plugin that holds pods up listens to
+    /// everything or does not say.
+    pub fn needs(&self) -> Option<BTreeSet<EventResource>> {
+        let mut resources = BTreeSet::new();
+        for profile in self.profiles.values() {
+            let rejecting = profile.rejecting();
+            for slot in &profile.wake {
+                match &slot.hints {
+                    Some((events, plugin)) => {
+                        resources.extend(events.iter().map(|e| e.resource));
+                        resources.extend(plugin.also_reads());
+                    }
+                    None if rejecting.contains(slot.idx) => return None,
+                    None => {}
+                }
+            }
+        }
+        (!resources.contains(&EventResource::WILDCARD)).then_some(resources)
     }
 }
 

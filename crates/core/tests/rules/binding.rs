@@ -1,14 +1,20 @@
 //! Reserve, Permit, and what becomes of a binding.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use serde_json::json;
 use steersman_api::name::Name;
+use steersman_api::node_info::NodeInfo;
 use steersman_core::{Event, Place};
-use steersman_framework::extensions::{CycleCtx, Extensions, Permit, PrepareCtx, Reserve};
+use steersman_framework::events::{ActionType, ClusterEvent, EnqueueExtensions, EventResource};
+use steersman_framework::extensions::{CycleCtx, Extensions, Filter, Permit, PrepareCtx, Reserve};
 use steersman_framework::registry::Descriptor;
-use steersman_framework::verdict::{PermitVerdict, PluginError, Rejection, ReserveVerdict};
+use steersman_framework::verdict::{
+    FilterVerdict, PermitVerdict, PluginError, Rejection, ReserveVerdict,
+};
 use steersman_testing::{node, pod};
 
 use crate::world::{World, down, plugin, seconds, uid};
@@ -103,6 +109,59 @@ fn reservations_are_undone_when_the_pod_turns_out_to_be_elsewhere_or_gone() {
     }
 }
 
+/// One thing that one pod at a time can have.
+struct Scarce(AtomicBool);
+
+impl Filter for Scarce {
+    fn filter(&self, _: &CycleCtx<'_>, _: &NodeInfo) -> Result<FilterVerdict, PluginError> {
+        if self.0.load(Ordering::Relaxed) {
+            return Ok(FilterVerdict::Reject(Rejection::unschedulable("taken")));
+        }
+        Ok(FilterVerdict::Fit)
+    }
+}
+
+impl Reserve for Scarce {
+    fn reserve(&self, _: &mut PrepareCtx<'_>, _: &Name) -> Result<ReserveVerdict, PluginError> {
+        self.0.store(true, Ordering::Relaxed);
+        Ok(ReserveVerdict::Reserved)
+    }
+
+    fn unreserve(&self, _: &CycleCtx<'_>, _: &Name) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+impl EnqueueExtensions for Scarce {
+    fn events(&self) -> Vec<ClusterEvent> {
+        vec![ClusterEvent::new(EventResource::ASSIGNED_POD, ActionType::DELETE)]
+    }
+}
+
+#[test]
+fn what_a_deleted_pod_had_reserved_wakes_others_when_it_is_given_back() {
+    let scarce = Arc::new(Scarce(AtomicBool::new(false)));
+    let extensions = Extensions {
+        filter: Some(scarce.clone()),
+        reserve: Some(scarce.clone()),
+        events: Some(scarce),
+        ..Extensions::default()
+    };
+    let mut world = World::with_plugins(&[plugin("Scarce", extensions)]);
+    world.see(node("n1"));
+    world.see(pod("a"));
+    assert_eq!(world.next(), "a: n1");
+    world.see(pod("b"));
+    assert_eq!(world.next(), "b: no");
+    // The deletion alone does not help: the binding still runs.
+    world.delete_pod("a");
+    world.pass(seconds(20));
+    assert_eq!(world.next(), "b: no");
+    world.finish("a", down());
+    world.pass(seconds(20));
+    assert_eq!(world.next(), "b: n1");
+}
+
 #[test]
 fn pod_is_bound_when_all_plugins_let_it_go() {
     let mut world = World::with_plugins(&[holds("one", seconds(9)), holds("two", seconds(9))]);
@@ -144,7 +203,7 @@ fn rejected_pod_gives_its_room_to_others() {
     world.see(node("n1"));
     world.see(pod("a").cpu("4"));
     assert_eq!(world.next(), "a: waits on n1");
-    world.see(pod("b").cpu("4").priority(1));
+    world.see(pod("b").cpu("4").priority(1).spec(json!({"preemptionPolicy": "Never"})));
     assert_eq!(world.next(), "b: no");
     let rejected =
         Event::PermitRejected { pod: uid("a"), plugin: "slow", reason: "not today".into() };

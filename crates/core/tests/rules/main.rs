@@ -4,5 +4,7 @@
 mod binding;
 mod nodes;
 mod nominations;
+mod preemption;
 mod queue;
+mod races;
 mod world;

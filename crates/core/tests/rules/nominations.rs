@@ -12,7 +12,7 @@ use crate::world::{World, plugin, seconds, uid};
 
 /// A pod that takes a whole node, hopes for `n1`, and cannot go yet.
 fn hopeful(node: &str) -> PodBuilder {
-    let spec = json!({"nodeSelector": {"ready": "yes"}});
+    let spec = json!({"nodeSelector": {"ready": "yes"}, "preemptionPolicy": "Never"});
     let pod = pod("hopeful").cpu("4").priority(5).spec(spec);
     if node.is_empty() { pod } else { pod.status(json!({"nominatedNodeName": node})) }
 }

@@ -1,7 +1,7 @@
 //! A scheduler with a clock that the test turns, and words for what it does.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use steersman_api::object::ClusterObject;
 use steersman_api::time::Time;
 use steersman_config::Config;
 use steersman_core::{
-    BindingCycle, BindingReport, Effect, Event, Outcome, Place, Scheduler, Setup,
+    BindingCycle, BindingReport, Effect, Event, Eviction, Outcome, Place, Scheduler, Setup,
 };
 use steersman_framework::extensions::BoxFuture;
 use steersman_framework::observer::{Observer, Unobserved};
@@ -24,6 +24,10 @@ pub(crate) struct World {
     pub(crate) scheduler: Scheduler,
     now: Time,
     cycles: BTreeMap<String, BindingCycle>,
+    /// Evictions that were asked for and not reported, by preemptor.
+    evictions: BTreeMap<String, Eviction>,
+    /// What the latest attempt wanted, in words.
+    pub(crate) effects: String,
 }
 
 /// What a watch can show.
@@ -46,7 +50,10 @@ impl Shown for NodeBuilder {
 impl World {
     /// The default profile.
     pub(crate) fn new() -> Self {
-        Self::of(&[], "", None)
+        // Some tests make thousands of worlds.
+        static DEFAULT: OnceLock<(Registry, Config)> = OnceLock::new();
+        let (registry, config) = DEFAULT.get_or_init(|| loaded(&[], ""));
+        Self::start(registry, config, None)
     }
 
     /// The default profile with more plugins.
@@ -69,18 +76,20 @@ impl World {
     }
 
     fn of(plugins: &[Descriptor], fields: &str, assumed_pod_ttl: Option<Duration>) -> Self {
-        let mut registry: Registry = steersman_plugins::table::in_tree();
-        for plugin in plugins {
-            registry.register(plugin.clone()).expect("a new name");
-        }
-        let text = format!(
-            "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n{fields}"
-        );
-        let config: Config =
-            steersman_config::load(&text, &registry).expect("a good configuration").config;
-        let setup = Setup { config: &config, registry: &registry, seed: 1, assumed_pod_ttl };
+        let (registry, config) = loaded(plugins, fields);
+        Self::start(&registry, &config, assumed_pod_ttl)
+    }
+
+    fn start(registry: &Registry, config: &Config, assumed_pod_ttl: Option<Duration>) -> Self {
+        let setup = Setup { config, registry, seed: 1, assumed_pod_ttl };
         let (scheduler, _) = Scheduler::new(setup).expect("a scheduler");
-        Self { scheduler, now: Time::ZERO, cycles: BTreeMap::new() }
+        Self {
+            scheduler,
+            now: Time::ZERO,
+            cycles: BTreeMap::new(),
+            evictions: BTreeMap::new(),
+            effects: String::new(),
+        }
     }
 
     /// The watch shows an object.
@@ -122,7 +131,7 @@ impl World {
         let Some((attempt, effects)) = self.scheduler.schedule_next(self.now, observer) else {
             return "nobody".to_owned();
         };
-        self.words(effects);
+        self.effects = self.words(effects);
         let pod = &attempt.pod.key.name;
         match attempt.outcome {
             Outcome::Assumed(node) => format!("{pod}: {node}"),
@@ -133,10 +142,28 @@ impl World {
         }
     }
 
+    /// A pod's binding cycle, to be run by the test.
+    #[track_caller]
+    pub(crate) fn cycle(&mut self, pod: &str) -> BindingCycle {
+        self.cycles.remove(pod).expect("a binding cycle was started")
+    }
+
+    /// The evictions that were asked for a pod, to be reported by the test.
+    #[track_caller]
+    pub(crate) fn eviction(&mut self, preemptor: &str) -> Eviction {
+        self.evictions.remove(preemptor).expect("evictions were asked for")
+    }
+
+    /// The victims of a pod's evictions that were asked for and not reported.
+    pub(crate) fn victims(&self, preemptor: &str) -> Option<Vec<String>> {
+        let victims = &self.evictions.get(preemptor)?.victims;
+        Some(victims.iter().map(|victim| victim.key.name.to_string()).collect())
+    }
+
     /// Runs a pod's binding cycle; the API server answers as given.
     #[track_caller]
     pub(crate) fn bind(&mut self, pod: &str, answer: Result<(), WriteError>) -> BindingReport {
-        let cycle = self.cycles.remove(pod).expect("a binding cycle was started");
+        let cycle = self.cycle(pod);
         let mut cycle = Box::pin(async move {
             let writer = Writer(answer);
             cycle.run(&writer, &mut Unobserved).await
@@ -152,6 +179,13 @@ impl World {
     pub(crate) fn finish(&mut self, pod: &str, answer: Result<(), WriteError>) -> String {
         let report = self.bind(pod, answer);
         self.handle(Event::BindingFinished(report))
+    }
+
+    /// The evictions for a pod were requested, or could not be.
+    #[track_caller]
+    pub(crate) fn evicted(&mut self, preemptor: &str, result: Result<(), String>) -> String {
+        let eviction = self.eviction(preemptor);
+        self.handle(eviction.finished(result))
     }
 
     pub(crate) fn place(&self, pod: &str) -> Option<Place> {
@@ -182,11 +216,35 @@ impl World {
                 None => format!("{} hopes for nothing", pod.key.name),
             },
             Effect::Waiting { pod, .. } => format!("{} waits", pod.key.name),
+            Effect::Evict(eviction) => {
+                let names = eviction.victims.iter().map(|victim| victim.key.name.to_string());
+                let victims: Vec<String> = names.collect();
+                let preemptor = eviction.preemptor.key.name.to_string();
+                let words = format!("evict {} for {preemptor}", victims.join(" and "));
+                self.evictions.insert(preemptor, eviction);
+                words
+            }
+            Effect::Preempted { pod, preemptor, node } => {
+                format!("{} gives {node} up for {}", pod.key.name, preemptor.key.name)
+            }
             Effect::Note(note) => note,
         };
         let words: Vec<String> = effects.into_iter().map(words).collect();
         words.join("; ")
     }
+}
+
+/// The in-tree plugins and `plugins`, and a configuration.
+fn loaded(plugins: &[Descriptor], fields: &str) -> (Registry, Config) {
+    let mut registry: Registry = steersman_plugins::table::in_tree();
+    for plugin in plugins {
+        registry.register(plugin.clone()).expect("a new name");
+    }
+    let text = format!(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n{fields}"
+    );
+    let loaded = steersman_config::load(&text, &registry).expect("a good configuration");
+    (registry, loaded.config)
 }
 
 /// The UID that [`steersman_testing::pod`] gives a pod.
@@ -203,7 +261,8 @@ pub(crate) fn down() -> Result<(), WriteError> {
     Err(WriteError::Other("down".to_owned()))
 }
 
-struct Writer(Result<(), WriteError>);
+/// An API server that answers like this.
+pub(crate) struct Writer(pub(crate) Result<(), WriteError>);
 
 impl ClusterWriter for Writer {
     fn bind<'a>(

@@ -9,8 +9,10 @@ use steersman_framework::observer::Unobserved;
 use steersman_framework::world::WriteError;
 use steersman_testing::decoded;
 
-use crate::api::{Stream, Watch, Writer, has_ended, is_terminating, node_of, text};
-use crate::objects::{NAMESPACES, NODES, change_node, change_pod, namespace, node, service};
+use crate::api::{Stream, Watch, Writer, has_ended, is_terminating, kind_name, node_of, text};
+use crate::objects::{
+    NAMESPACES, NODES, budget, change_node, change_pod, namespace, node, service, urgent_pod,
+};
 use crate::run::Run;
 use crate::told::{State, is_ours};
 
@@ -19,6 +21,7 @@ type Action = fn(&mut Run) -> Result<(), String>;
 /// How often, in some unit, and what.
 const ACTIONS: &[(usize, Action)] = &[
     (110, Run::create_pod),
+    (40, Run::create_urgent_pod),
     (60, Run::change_pod),
     (35, Run::delete_pod),
     (25, Run::terminate_pod),
@@ -31,10 +34,14 @@ const ACTIONS: &[(usize, Action)] = &[
     (10, Run::remove_node),
     (15, Run::change_namespace),
     (10, Run::change_service),
+    (15, Run::change_budget),
     (320, Run::deliver),
     (200, Run::schedule),
     (150, Run::run_cycle),
     (140, Run::report),
+    (100, Run::run_eviction),
+    (100, Run::report_eviction),
+    (40, Run::remove_terminating),
     (40, Run::decide_permit),
     (70, Run::pass_time),
     (20, Run::repeat),
@@ -74,6 +81,15 @@ impl Run {
         Ok(())
     }
 
+    /// A pod that outranks most others and may go anywhere.
+    fn create_urgent_pod(&mut self) -> Result<(), String> {
+        if self.api.pods.len() < MANY_PODS {
+            let pod = urgent_pod(&mut self.rng);
+            self.api.create_pod(pod, None);
+        }
+        Ok(())
+    }
+
     fn change_pod(&mut self) -> Result<(), String> {
         if let Some(uid) = self.any_pod() {
             let rng = &mut self.rng;
@@ -99,6 +115,9 @@ impl Run {
     }
 
     fn end_pod(&mut self) -> Result<(), String> {
+        if self.crowded && self.rng.chance(90) {
+            return Ok(());
+        }
         let bound = self.api.pods.iter().filter(|(_, pod)| node_of(pod).is_some());
         let mut uid = self.rng.pick_any(bound.map(|(uid, _)| uid.clone()));
         if self.rng.chance(5) {
@@ -115,6 +134,9 @@ impl Run {
     }
 
     fn bind_by_others(&mut self) -> Result<(), String> {
+        if self.crowded && self.rng.chance(80) {
+            return Ok(());
+        }
         let gated = |uid: &str| {
             let gates = self.api.pods[uid]["spec"]["schedulingGates"].as_array();
             gates.is_some_and(|gates| !gates.is_empty())
@@ -209,6 +231,57 @@ impl Run {
         Ok(())
     }
 
+    fn change_budget(&mut self) -> Result<(), String> {
+        let namespace = *self.rng.pick(&NAMESPACES);
+        let kind = kind_name("PodDisruptionBudget");
+        if self.rng.chance(40) {
+            self.api.delete_other(kind, namespace, "budget");
+        } else {
+            let budget = budget(&mut self.rng, namespace);
+            self.api.put_other(kind, budget);
+        }
+        Ok(())
+    }
+
+    /// Evictions are tried: they may fail, after some of them went through.
+    pub(crate) fn run_eviction(&mut self) -> Result<(), String> {
+        if self.evictions.is_empty() {
+            return Ok(());
+        }
+        let drawn = self.rng.below(self.evictions.len());
+        let eviction = self.evictions.swap_remove(drawn);
+        let n_victims = eviction.victims.len();
+        let fails = self.rng.chance(15).then(|| self.rng.below(n_victims));
+        for victim in &eviction.victims[..fails.unwrap_or(n_victims)] {
+            let gracefully = self.rng.chance(60);
+            self.api.evict(&victim.uid.to_string(), gracefully);
+        }
+        let result = if fails.is_some() { Err("timed out".to_owned()) } else { Ok(()) };
+        self.say(|| format!("evicted for {}: {result:?}", eviction.preemptor.uid));
+        self.eviction_reports.push((eviction, result));
+        Ok(())
+    }
+
+    /// The end of evictions is reported, at once or late.
+    pub(crate) fn report_eviction(&mut self) -> Result<(), String> {
+        if self.eviction_reports.is_empty() {
+            return Ok(());
+        }
+        let drawn = self.rng.below(self.eviction_reports.len());
+        let (eviction, result) = self.eviction_reports.swap_remove(drawn);
+        self.say(|| format!("reported the evictions for {}", eviction.preemptor.uid));
+        self.handle(eviction.finished(result))
+    }
+
+    /// A pod that was to end has ended.
+    pub(crate) fn remove_terminating(&mut self) -> Result<(), String> {
+        let ending = self.api.pods.iter().filter(|(_, pod)| is_terminating(pod));
+        if let Some(uid) = self.rng.pick_any(ending.map(|(uid, _)| uid.clone())) {
+            self.api.delete_pod(&uid);
+        }
+        Ok(())
+    }
+
     /// The scheduler hears some of what has happened.
     fn deliver(&mut self) -> Result<(), String> {
         let stream = *self.rng.pick(&[Stream::Pods, Stream::Pods, Stream::Nodes, Stream::Others]);
@@ -235,10 +308,9 @@ impl Run {
         }
         let event = match event {
             Watch::Upsert(object) => {
-                match object["kind"].as_str() {
-                    Some("Namespace") => self.know("Namespace", object),
-                    Some("Service") => self.know("Service", object),
-                    _ => {}
+                match text(object, "/kind") {
+                    "Pod" | "Node" => {}
+                    other => self.know(kind_name(other), object),
                 }
                 Event::Upsert(decoded(object.clone()))
             }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::OnceLock;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use steersman_api::key::{ObjectKey, PodUid};
 use steersman_api::name::Name;
 use steersman_framework::extensions::BoxFuture;
@@ -40,6 +40,16 @@ pub(crate) struct Api {
 
 pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// What cluster events call a kind.
+pub(crate) fn kind_name(kind: &str) -> &'static str {
+    match kind {
+        "Namespace" => "Namespace",
+        "Service" => "Service",
+        "PodDisruptionBudget" => "policy/PodDisruptionBudget",
+        other => panic!("the test has no objects of kind {other}"),
+    }
 }
 
 pub(crate) fn node_of(pod: &Value) -> Option<&str> {
@@ -150,7 +160,26 @@ impl Api {
 
     /// Binds a pod. [`Api::may_bind`] has said yes.
     pub(crate) fn bind(&mut self, uid: &str, node: &str) {
-        self.change_pod(uid, |pod| pod["spec"]["nodeName"] = node.into());
+        let second = self.next_pod % 60;
+        self.change_pod(uid, |pod| {
+            pod["spec"]["nodeName"] = node.into();
+            pod["status"]["startTime"] = format!("2026-01-01T00:00:{second:02}Z").into();
+        });
+    }
+
+    /// Evicts a pod, as a scheduler does: marked, then deleted, with or without
+    /// time to end. Nothing happens when it is gone.
+    pub(crate) fn evict(&mut self, uid: &str, gracefully: bool) {
+        self.change_pod(uid, |pod| {
+            pod["status"]["conditions"] = json!([{"type": "DisruptionTarget", "status": "True",
+                "reason": "PreemptionByScheduler"}]);
+            if gracefully {
+                pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+            }
+        });
+        if !gracefully {
+            self.delete_pod(uid);
+        }
     }
 }
 

@@ -2,14 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use steersman_api::pod::PodInfo;
-use steersman_core::{Evaluation, Event, Place};
+use steersman_api::time::Time;
+use steersman_core::{Evaluation, Event, Place, Scheduler, Setup};
+use steersman_framework::diagnosis::Diagnosis;
 use steersman_framework::observer::Unobserved;
+use steersman_framework::verdict::Preemption;
+use steersman_testing::decoded;
 
 use crate::api::{Stream, has_ended, is_terminating, node_of};
-use crate::plugins::{PRE_BINDS, RESERVES, WAITS};
+use crate::plugins::{PRE_BINDS, RESERVES, WAITS, config, registry};
 use crate::run::Run;
 use crate::told::{State, is_ours};
 
@@ -62,6 +67,15 @@ impl Run {
         let waiting: Vec<(Arc<PodInfo>, String)> = waiting.collect();
         for (pod, because) in waiting {
             let Some(evaluation) = self.evaluate(&pod) else { continue };
+            let has_preempted = self.scheduler.cluster().preemptions.get(&pod.uid).is_some();
+            if let Some(preemption) = &evaluation.preemption
+                && !has_preempted
+            {
+                return Err(format!(
+                    "{} ({}) waits because of {because}, and could preempt on {}",
+                    pod.uid, pod.key, preemption.node
+                ));
+            }
             if !evaluation.feasible.is_empty() {
                 let nodes: Vec<&str> = evaluation.feasible.keys().map(|n| &**n).collect();
                 return Err(format!(
@@ -71,6 +85,32 @@ impl Run {
             }
         }
         Ok(())
+    }
+
+    /// A scheduler that starts from a cluster without the victims lets the pod
+    /// onto the node, as this one foretold.
+    pub(crate) fn check_fits_without(
+        &self,
+        pod: &PodInfo,
+        preemption: &Preemption,
+    ) -> Result<(), String> {
+        let (sender, _receiver) = channel();
+        let registry = registry(&sender);
+        let config = config(&registry);
+        let setup = Setup { config: &config, registry: &registry, seed: 0, assumed_pod_ttl: None };
+        let (mut other, _) = Scheduler::new(setup).expect("a scheduler");
+        let gone: Vec<String> = preemption.victims.iter().map(|v| v.uid.to_string()).collect();
+        for object in self.told.as_list(&gone) {
+            other.handle(Event::Upsert(decoded(object)), Time::ZERO);
+        }
+        // A nominated node that fits would keep the others from being looked at.
+        let pod = PodInfo { nominated_node: None, ..pod.clone() };
+        let evaluation = other.evaluate(&pod, &mut Unobserved)?;
+        if evaluation.feasible.contains_key(&preemption.node) {
+            return Ok(());
+        }
+        let message = evaluation.diagnosis.message();
+        Err(format!("without {gone:?}, {} does not fit on {}: {message}", pod.uid, preemption.node))
     }
 
     fn evaluate(&mut self, pod: &PodInfo) -> Option<Evaluation> {
@@ -86,6 +126,7 @@ impl Run {
             // Who is nominated where, and who gives way to whom, is the core's
             // business and in no signature.
             if pod.nominated_node.is_some()
+                || self.scheduler.nominated_node(&pod.uid).is_some()
                 || self.scheduler.place_of(&pod.uid) == Some(Place::InFlight)
             {
                 continue;
@@ -105,7 +146,12 @@ impl Run {
             return Ok(());
         };
         self.outcome.tally.equal_pairs += 1;
-        let answers = [&one, &other].map(|pod| self.evaluate(pod).map(|e| format!("{e:?}")));
+        // What preemption says depends on who is nominated where.
+        let said = |e: Evaluation| {
+            let Diagnosis { rejected, others, pre_filter_message, .. } = e.diagnosis;
+            format!("{:?} {rejected:?} {others:?} {pre_filter_message:?}", e.feasible)
+        };
+        let answers = [&one, &other].map(|pod| self.evaluate(pod).map(said));
         if answers[0] != answers[1] {
             return Err(format!("{} and {} are alike, and get {answers:?}", one.uid, other.uid));
         }
@@ -127,6 +173,13 @@ impl Run {
             while !self.reports.is_empty() {
                 self.report()?;
             }
+            while !self.evictions.is_empty() {
+                self.run_eviction()?;
+            }
+            while !self.eviction_reports.is_empty() {
+                self.report_eviction()?;
+            }
+            self.remove_terminating()?;
             for (uid, plugins) in self.waiting.clone() {
                 for plugin in plugins {
                     self.handle(Event::PermitAllowed { pod: uid.as_str().into(), plugin })?;
@@ -140,6 +193,13 @@ impl Run {
             }
             self.check(true)?;
             self.advance(Duration::from_secs(11))?;
+        }
+        let waiting = self.scheduler.cluster().preemptions.iter();
+        let in_vain = waiting.filter(|(_, it)| {
+            !it.victims.iter().any(|victim| self.api.pods.contains_key(&*victim.0))
+        });
+        if let Some((pod, it)) = in_vain.into_iter().next() {
+            return Err(format!("{pod} waits for {it:?}, and nobody is there"));
         }
         let lost: Vec<&String> = self
             .api

@@ -1,6 +1,7 @@
 //! What becomes of the scheduler's effects.
 
-use steersman_core::{Effect, Event, Outcome};
+use steersman_api::key::PodUid;
+use steersman_core::{Effect, Event, Eviction, Outcome};
 use steersman_framework::observer::Unobserved;
 
 use crate::api::node_of;
@@ -16,6 +17,9 @@ impl Run {
 
     /// Lets the scheduler try one pod; whether there was one.
     pub(crate) fn schedule_one(&mut self) -> Result<bool, String> {
+        let preemptions = &self.scheduler.cluster().preemptions;
+        let held = preemptions.iter().map(|(pod, _)| pod).filter(|pod| preemptions.holds(pod));
+        let held: Vec<PodUid> = held.cloned().collect();
         let Some((attempt, effects)) = self.scheduler.schedule_next(self.now, &mut Unobserved)
         else {
             return Ok(false);
@@ -30,6 +34,13 @@ impl Run {
             attempt.outcome
         ));
         self.outcome.tally.attempts += 1;
+        if held.contains(&attempt.pod.uid) {
+            return Err(format!("{uid} was tried while evictions for it were being requested"));
+        }
+        if let Some(preemption) = &attempt.preemption {
+            self.told.check_preemption(&uid, preemption)?;
+            self.check_fits_without(&attempt.pod, preemption)?;
+        }
         match &attempt.outcome {
             Outcome::Assumed(node) | Outcome::Waiting(node) | Outcome::Rejected { node, .. } => {
                 self.told.assume(&uid, node)?;
@@ -94,6 +105,19 @@ impl Run {
             Effect::Waiting { pod, plugins } => {
                 self.waiting.insert(pod.uid.to_string(), plugins.into_keys().collect());
             }
+            Effect::Evict(eviction) => {
+                if let Some(late) = eviction.victims.iter().find(|victim| victim.terminating) {
+                    return Err(format!("{} is evicted while being deleted", late.uid));
+                }
+                self.outcome.tally.evictions += 1;
+                self.evictions.push(eviction);
+            }
+            Effect::Preempted { pod, preemptor, .. } => {
+                if pod.spec.priority >= preemptor.spec.priority {
+                    return Err(format!("{} gives way to {}", pod.uid, preemptor.uid));
+                }
+                self.outcome.tally.called_off += 1;
+            }
             Effect::Note(_) => {}
         }
         Ok(())
@@ -142,6 +166,15 @@ fn brief(effect: &Effect) -> String {
         }
         Effect::Nominate { pod, node } => format!("{} hopes for {node:?}", pod.uid),
         Effect::Waiting { pod, plugins } => format!("{} waits for {plugins:?}", pod.uid),
+        Effect::Evict(eviction) => {
+            let victims: Vec<String> =
+                eviction.victims.iter().map(|victim| victim.uid.to_string()).collect();
+            let Eviction { preemptor, node, .. } = eviction;
+            format!("{} evicts {} from {node}", preemptor.uid, victims.join(", "))
+        }
+        Effect::Preempted { pod, preemptor, node } => {
+            format!("{} gives {node} up for {}", pod.uid, preemptor.uid)
+        }
         Effect::Note(note) => note.clone(),
     }
 }

@@ -20,7 +20,7 @@ use std::io::Write as _;
 use report::Totals;
 use run::{Options, Tally, hush_planned_panics, run};
 
-/// How many histories, and how long they are: about half a minute, each twice.
+/// How many histories, and how long they are: about a minute, each twice.
 const SEEDS: std::ops::Range<u64> = 0..8;
 const STEPS: usize = 2000;
 
@@ -44,7 +44,9 @@ fn random_histories_break_no_rule_and_repeat_themselves() {
     let _ = writeln!(std::io::stdout(), "{totals}");
 
     // Histories in which nothing happens would prove nothing.
-    let Tally { attempts, bound, flushed, panics, equal_pairs, .. } = totals.0;
+    let Tally { attempts, bound, flushed, panics, equal_pairs, evictions, called_off, .. } =
+        totals.0;
+    assert!(evictions > 40 && called_off > 10, "{evictions} evictions, {called_off} called off");
     assert!(bound > 300 && attempts > 3 * bound, "{attempts} attempts, {bound} bound");
     assert!(flushed > 10, "{flushed} pods flushed");
     assert!(panics > 10, "{panics} panics");

@@ -41,6 +41,26 @@ fn pod_template(rng: &mut Rng) -> Value {
     pod
 }
 
+/// A pod without name and UID that is choosy about nothing and outranks most
+/// others.
+pub(crate) fn urgent_pod(rng: &mut Rng) -> Value {
+    let mut pod = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"namespace": *rng.pick(&NAMESPACES), "labels": {"app": *rng.pick(&APPS)}},
+        "spec": {
+            "containers": [{"name": "c", "image": "image-0", "resources": {"requests": {
+                "cpu": *rng.pick(&["250m", "500m", "1000m", "2000m"])}}}],
+            "priority": 100 + rng.below(900),
+            "schedulerName": *rng.pick(&["default-scheduler", "second"]),
+        },
+        "status": {"phase": "Pending"},
+    });
+    if rng.chance(20) {
+        pod["metadata"]["labels"]["permit"] = "wait".into();
+    }
+    pod
+}
+
 /// Pods of several kinds, among them some that differ in one respect only.
 pub(crate) fn pod_templates(rng: &mut Rng, n: usize) -> Vec<Value> {
     let mut templates: Vec<Value> = Vec::with_capacity(n);
@@ -338,5 +358,16 @@ pub(crate) fn service(rng: &mut Rng, namespace: &str) -> Value {
         "apiVersion": "v1", "kind": "Service",
         "metadata": {"namespace": namespace, "name": "service"},
         "spec": {"selector": {"app": *rng.pick(&APPS)}},
+    })
+}
+
+/// A budget for the pods of an application.
+pub(crate) fn budget(rng: &mut Rng, namespace: &str) -> Value {
+    json!({
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+        "metadata": {"namespace": namespace, "name": "budget"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": *rng.pick(&APPS)}}},
+        "status": {"disruptionsAllowed": rng.below(3), "currentHealthy": 1, "desiredHealthy": 1,
+            "expectedPods": 1},
     })
 }

@@ -15,6 +15,8 @@ impl Totals {
         total.bound += tally.bound;
         total.flushed += tally.flushed;
         total.panics += tally.panics;
+        total.evictions += tally.evictions;
+        total.called_off += tally.called_off;
         total.evaluated += tally.evaluated;
         total.equal_pairs += tally.equal_pairs;
         for (reason, (useful, vain)) in tally.wakes {
@@ -27,8 +29,10 @@ impl Totals {
 
 impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Tally { attempts, bound, flushed, panics, evaluated, equal_pairs, wakes } = &self.0;
+        let Tally { attempts, bound, flushed, panics, evaluated, equal_pairs, wakes, .. } = &self.0;
+        let Tally { evictions, called_off, .. } = &self.0;
         writeln!(f, "{attempts} attempts, {bound} bound, {panics} panics")?;
+        writeln!(f, "{evictions} preemptions with evictions, {called_off} bindings called off")?;
         writeln!(
             f,
             "{flushed} flushed in vain, {evaluated} evaluations, {equal_pairs} equal pairs"

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use steersman_api::time::Time;
-use steersman_core::{BindingCycle, BindingReport, Scheduler, Setup};
+use steersman_core::{BindingCycle, BindingReport, Eviction, Scheduler, Setup};
 
 use crate::api::Api;
 use crate::objects::{NAMESPACES, NODES, namespace, node, pod_templates};
@@ -45,6 +45,10 @@ pub(crate) struct Tally {
     pub(crate) bound: u64,
     pub(crate) flushed: u64,
     pub(crate) panics: u64,
+    /// Preemptions with evictions, and pods that lost a node before they were
+    /// bound.
+    pub(crate) evictions: u64,
+    pub(crate) called_off: u64,
     pub(crate) evaluated: u64,
     pub(crate) equal_pairs: u64,
     /// Useful and vain wake-ups by event and plugin.
@@ -62,10 +66,17 @@ pub(crate) struct Run {
     /// How long an accepted binding may take to show.
     pub(crate) ttl: Option<Duration>,
     pub(crate) templates: Vec<Value>,
+    /// Whether pods stay on their nodes for long, so that others have to fight
+    /// for room.
+    pub(crate) crowded: bool,
     /// Binding cycles that were started and not run.
     pub(crate) cycles: Vec<BindingCycle>,
     /// Binding cycles that have ended and were not reported.
     pub(crate) reports: Vec<BindingReport>,
+    /// Evictions that were asked for and not tried.
+    pub(crate) evictions: Vec<Eviction>,
+    /// Evictions that were tried and not reported.
+    pub(crate) eviction_reports: Vec<(Eviction, Result<(), String>)>,
     /// Pods that wait at Permit, and for whom.
     pub(crate) waiting: BTreeMap<String, Vec<&'static str>>,
     pub(crate) reservations: Receiver<Reservation>,
@@ -149,8 +160,11 @@ impl Run {
             now: Time::ZERO,
             ttl,
             templates,
+            crowded: options.seed % 4 >= 2,
             cycles: Vec::new(),
             reports: Vec::new(),
+            evictions: Vec::new(),
+            eviction_reports: Vec::new(),
             waiting: BTreeMap::new(),
             reservations,
             ledger: BTreeMap::new(),

@@ -6,8 +6,9 @@ use serde_json::Value;
 use steersman_api::resources::ResourceKind;
 use steersman_api::time::Time;
 use steersman_core::{Place, Scheduler};
+use steersman_framework::verdict::Preemption;
 
-use crate::api::{Watch, has_ended, is_terminating, node_of, text};
+use crate::api::{Watch, has_ended, is_terminating, kind_name, node_of, text};
 use crate::objects::GPU;
 
 /// Where a pod stands as far as the scheduler can know.
@@ -40,6 +41,8 @@ pub(crate) struct ToldPod {
 pub(crate) struct Told {
     pub(crate) pods: BTreeMap<String, ToldPod>,
     pub(crate) nodes: BTreeMap<String, Value>,
+    /// By kind, namespace and name.
+    pub(crate) others: BTreeMap<(String, String, String), Value>,
 }
 
 /// Requests or allocatable amounts, by resource.
@@ -58,7 +61,16 @@ impl Told {
             }
             Watch::PodGone(uid) => drop(self.pods.remove(uid)),
             Watch::NodeGone(name) => drop(self.nodes.remove(name)),
-            Watch::Upsert(_) | Watch::ObjectGone(..) => {}
+            Watch::Upsert(object) => {
+                let field = |pointer| text(object, pointer).to_owned();
+                let kind = kind_name(text(object, "/kind")).to_owned();
+                let key = (kind, field("/metadata/namespace"), field("/metadata/name"));
+                self.others.insert(key, object.clone());
+            }
+            Watch::ObjectGone(kind, key) => {
+                let key = ((*kind).to_owned(), key.namespace.to_string(), key.name.to_string());
+                self.others.remove(&key);
+            }
         }
     }
 
@@ -109,17 +121,17 @@ impl Told {
             return Err(format!("{uid} was scheduled in spite of its gates"));
         }
         let pod = told.latest.clone();
-        self.check_room(&pod, node)?;
+        self.check_room(&pod, node, &[])?;
         let state = State::Assumed { node: node.to_owned(), pod };
         self.pods.get_mut(uid).expect("looked up above").state = state;
         Ok(())
     }
 
-    fn check_room(&self, pod: &Value, node: &str) -> Result<(), String> {
+    fn check_room(&self, pod: &Value, node: &str, gone: &[String]) -> Result<(), String> {
         let Some(object) = self.nodes.get(node) else {
             return Err(format!("node {node} is not there"));
         };
-        let (used, n_pods, ports) = self.usage(node);
+        let (used, n_pods, ports) = self.usage(node, gone);
         let allocatable = amounts(&object["status"]["allocatable"]);
         let allowed = allocatable.get("pods").copied().unwrap_or(0);
         if n_pods >= allowed {
@@ -138,10 +150,55 @@ impl Told {
         }
     }
 
-    /// What the pods on a node request, how many they are, and their ports.
-    fn usage(&self, node: &str) -> (Amounts, i64, Vec<i64>) {
+    /// Only pods of lower priority on that node give way, and without them the
+    /// pod has room.
+    pub(crate) fn check_preemption(
+        &self,
+        preemptor: &str,
+        preemption: &Preemption,
+    ) -> Result<(), String> {
+        let Some(told) = self.pods.get(preemptor) else {
+            return Err(format!("{preemptor} has pods evicted and is not known"));
+        };
+        let pod = &told.latest;
+        if told.state != State::Pending || pod["spec"]["preemptionPolicy"] == "Never" {
+            return Err(format!("{preemptor} is {:?} and has pods evicted: {pod}", told.state));
+        }
+        let node = &*preemption.node;
+        let priority = |pod: &Value| pod["spec"]["priority"].as_i64();
+        for victim in &preemption.victims {
+            let uid = victim.uid.to_string();
+            let placed = self.pods.get(&uid).and_then(ToldPod::placed);
+            let Some((_, victim)) = placed.filter(|(on, _)| *on == node) else {
+                return Err(format!("{uid} is to leave {node} and is not there"));
+            };
+            if priority(victim) >= priority(pod) {
+                return Err(format!("{preemptor} has {victim} evicted"));
+            }
+        }
+        let gone: Vec<String> = preemption.victims.iter().map(|v| v.uid.to_string()).collect();
+        self.check_room(pod, node, &gone)
+    }
+
+    /// What a scheduler would be told that starts now, with the placed pods but
+    /// for those `gone`.
+    pub(crate) fn as_list(&self, gone: &[String]) -> Vec<Value> {
+        let placed = self.pods.iter().filter(|(uid, _)| !gone.contains(uid));
+        let placed = placed.filter_map(|(_, told)| {
+            let (node, pod) = told.placed()?;
+            let mut pod = pod.clone();
+            pod["spec"]["nodeName"] = node.into();
+            Some(pod)
+        });
+        self.others.values().chain(self.nodes.values()).cloned().chain(placed).collect()
+    }
+
+    /// What the pods on a node request but for those `gone`, how many they are,
+    /// and their ports.
+    fn usage(&self, node: &str, gone: &[String]) -> (Amounts, i64, Vec<i64>) {
         let (mut used, mut n_pods, mut ports) = (Amounts::new(), 0, Vec::new());
-        for (on, pod) in self.pods.values().filter_map(ToldPod::placed) {
+        let there = self.pods.iter().filter(|(uid, _)| !gone.contains(uid));
+        for (on, pod) in there.filter_map(|(_, told)| told.placed()) {
             if on == node {
                 n_pods += 1;
                 ports.extend(host_port(pod));
@@ -235,7 +292,7 @@ impl Told {
             let Some(info) = nodes.by_name(&name.as_str().into()) else {
                 return Err(format!("node {name} is missing"));
             };
-            let (used, n_pods, _) = self.usage(name);
+            let (used, n_pods, _) = self.usage(name, &[]);
             let found = info.requested();
             let amount = |resource: &str| found.get(&ResourceKind::of(resource));
             for resource in ["cpu", "memory", GPU] {

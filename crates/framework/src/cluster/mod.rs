@@ -5,18 +5,22 @@
 //! reads it in place, nothing is copied per pod.
 
 mod affinity;
+mod claims;
 mod images;
 mod nodes;
 mod population;
+mod preemptions;
 mod stores;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 pub use affinity::{AffinityGroup, AffinityIndex};
+pub use claims::ClaimIndex;
 pub use images::{ImageState, ImageTable};
 pub use nodes::NodeTable;
 pub use population::{GroupCount, LabelGroup, Population};
+pub use preemptions::{Departure, Preemptions, UnderWay};
 use steersman_api::key::PodUid;
 use steersman_api::name::Name;
 use steersman_api::node::Node;
@@ -30,9 +34,12 @@ pub struct Cluster {
     nodes: NodeTable,
     population: Population,
     affinity: AffinityIndex,
+    claims: ClaimIndex,
     images: ImageTable,
     /// Objects other than pods and nodes.
     pub stores: Stores,
+    /// Pods that wait for others to make room.
+    pub preemptions: Preemptions,
     /// Pods whose node is not known: it was not seen yet, or it is gone while
     /// they remain.
     orphans: HashMap<Name, Vec<Arc<PodInfo>>>,
@@ -57,6 +64,11 @@ impl Cluster {
     /// The pods on nodes that care about other pods, counted by what they say.
     pub fn affinity(&self) -> &AffinityIndex {
         &self.affinity
+    }
+
+    /// The claims that pods on nodes use.
+    pub fn claims(&self) -> &ClaimIndex {
+        &self.claims
     }
 
     /// The container images that nodes hold.
@@ -89,6 +101,7 @@ impl Cluster {
         for pod in info.pods() {
             self.population.remove(pod, info.idx());
             self.affinity.remove(pod, info.idx());
+            self.claims.remove(pod);
         }
         if !info.pods().is_empty() {
             self.orphans.insert(name.clone(), info.pods().to_vec());
@@ -107,6 +120,7 @@ impl Cluster {
         info.add_pod(pod.clone());
         self.population.add(&pod, idx);
         self.affinity.add(&pod, idx);
+        self.claims.add(&pod);
     }
 
     /// Takes a pod off the node of that name; `None` when it is not there.
@@ -124,6 +138,7 @@ impl Cluster {
         let pod = info.remove_pod(uid)?;
         self.population.remove(&pod, idx);
         self.affinity.remove(&pod, idx);
+        self.claims.remove(&pod);
         Some(pod)
     }
 

@@ -1,6 +1,7 @@
 //! Objects other than pods and nodes, by kind and key.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use steersman_api::key::ObjectKey;
 use steersman_api::labels::Labels;
@@ -32,6 +33,17 @@ impl Stores {
     /// All objects of that type, by key.
     pub fn list<T: StoredObject>(&self) -> impl Iterator<Item = &T> {
         self.0.get(T::RESOURCE).into_iter().flat_map(BTreeMap::values).filter_map(AnyObject::get)
+    }
+
+    /// As [`Stores::get`], to keep for the length of a cycle.
+    pub fn shared<T: StoredObject>(&self, key: &ObjectKey) -> Option<Arc<T>> {
+        self.0.get(T::RESOURCE)?.get(key)?.shared()
+    }
+
+    /// As [`Stores::list`], to keep for the length of a cycle.
+    pub fn list_shared<T: StoredObject>(&self) -> impl Iterator<Item = Arc<T>> {
+        let objects = self.0.get(T::RESOURCE).into_iter().flat_map(BTreeMap::values);
+        objects.filter_map(AnyObject::shared)
     }
 
     /// The objects of that type in one namespace, by name.

@@ -16,6 +16,14 @@ use super::constraints::{
     KnownOwner, counts_labels, has_all_keys, includes, known_owner, pairs_if_selected,
 };
 
+/// What says which pods belong together.
+const KIN: [EventResource; 4] = [
+    EventResource(Service::RESOURCE),
+    EventResource(ReplicationController::RESOURCE),
+    EventResource(ReplicaSet::RESOURCE),
+    EventResource(StatefulSet::RESOURCE),
+];
+
 impl EnqueueExtensions for PodTopologySpread {
     fn events(&self) -> Vec<ClusterEvent> {
         let came_or_went = ActionType::ADD | ActionType::DELETE;
@@ -29,17 +37,15 @@ impl EnqueueExtensions for PodTopologySpread {
             ClusterEvent::new(EventResource::TARGET_POD, ActionType::UPDATE),
         ];
         if self.defaults.can_reject() {
-            let kin = [
-                Service::RESOURCE,
-                ReplicationController::RESOURCE,
-                ReplicaSet::RESOURCE,
-                StatefulSet::RESOURCE,
-            ];
-            events.extend(kin.map(|resource| {
-                ClusterEvent::new(EventResource(resource), came_or_went | ActionType::UPDATE_OTHER)
-            }));
+            let changed = came_or_went | ActionType::UPDATE_OTHER;
+            events.extend(KIN.map(|resource| ClusterEvent::new(resource, changed)));
         }
         events
+    }
+
+    fn also_reads(&self) -> Vec<EventResource> {
+        // Defaults that only prefer nodes lift nothing and select by these.
+        if self.defaults.is_empty() { Vec::new() } else { KIN.to_vec() }
     }
 
     fn hint(&self, ctx: &HintCtx<'_>, change: &Change) -> Result<Hint, PluginError> {

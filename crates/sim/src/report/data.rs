@@ -6,7 +6,7 @@ use serde::Serialize;
 use steersman_api::resources::Resources;
 
 use super::usage::{NodeUsage, Use};
-use crate::run::{Decision, Fate, PodResult, Simulated};
+use crate::run::{Decision, Evicted, Fate, PodResult, Simulated, Victims};
 
 /// The whole report. Field names are part of the interface: add, do not change.
 #[derive(Debug, Serialize)]
@@ -15,6 +15,9 @@ pub struct ReportData {
     summary: Summary,
     pods: Vec<Pod>,
     nodes: Vec<Node>,
+    /// Pods that lost their node to a more important one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    evicted: Vec<EvictedData>,
     /// What was left out, made up or done without.
     notices: Vec<String>,
     /// What is wrong with the input; the rest of the report is without it.
@@ -26,6 +29,8 @@ pub struct ReportData {
 struct Summary {
     pods: usize,
     placed: usize,
+    #[serde(skip_serializing_if = "is_zero")]
+    evicted: usize,
     unschedulable: usize,
     gated: usize,
     other_scheduler: usize,
@@ -52,8 +57,31 @@ struct Pod {
     message: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rejected_nodes: Vec<Rejected>,
+    /// Whose eviction would make room.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preemption: Option<PreemptionData>,
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<DecisionData>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PreemptionData {
+    node: String,
+    /// `namespace/name`, the most important first.
+    victims: Vec<String>,
+    /// How many of them a disruption budget protects.
+    budgets_violated: usize,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EvictedData {
+    namespace: String,
+    name: String,
+    node: String,
+    /// `namespace/name` of the pod that it made room for.
+    preemptor: String,
 }
 
 /// Nodes that were rejected for the same reasons.
@@ -118,6 +146,7 @@ impl ReportData {
         for pod in &simulated.pods {
             *match pod.fate {
                 Fate::Placed(_) => &mut summary.placed,
+                Fate::Evicted { .. } => &mut summary.evicted,
                 Fate::Unschedulable(_) => &mut summary.unschedulable,
                 Fate::Gated(_) => &mut summary.gated,
                 Fate::OtherScheduler => &mut summary.other_scheduler,
@@ -129,6 +158,7 @@ impl ReportData {
             summary,
             pods: simulated.pods.iter().map(pod).collect(),
             nodes: simulated.nodes.iter().map(node).collect(),
+            evicted: simulated.evicted.iter().map(evicted).collect(),
             notices,
             problems,
         }
@@ -138,6 +168,9 @@ impl ReportData {
 fn pod(result: &PodResult) -> Pod {
     let (status, node, message) = match &result.fate {
         Fate::Placed(node) => ("placed", Some(node.to_string()), None),
+        Fate::Evicted { preemptor, .. } => {
+            ("evicted", None, Some(format!("evicted for {}", preemptor.key)))
+        }
         Fate::Unschedulable(e) => ("unschedulable", None, Some(e.message.clone())),
         Fate::Gated(reason) => ("gated", None, Some(reason.clone())),
         Fate::OtherScheduler => {
@@ -157,7 +190,27 @@ fn pod(result: &PodResult) -> Pod {
         node,
         message,
         rejected_nodes: rejected_nodes(&result.fate),
+        preemption: preemption(&result.fate),
         decision: result.decision.as_ref().map(decision),
+    }
+}
+
+fn preemption(fate: &Fate) -> Option<PreemptionData> {
+    let Fate::Unschedulable(no_fit) = fate else { return None };
+    let Victims { node, victims, budgets_violated } = no_fit.preemption.as_ref()?;
+    Some(PreemptionData {
+        node: node.to_string(),
+        victims: victims.iter().map(|victim| victim.key.to_string()).collect(),
+        budgets_violated: *budgets_violated,
+    })
+}
+
+fn evicted(evicted: &Evicted) -> EvictedData {
+    EvictedData {
+        namespace: evicted.pod.key.namespace.to_string(),
+        name: evicted.pod.key.name.to_string(),
+        node: evicted.node.to_string(),
+        preemptor: evicted.preemptor.key.to_string(),
     }
 }
 
@@ -209,4 +262,9 @@ fn amounts(pods: i64, resources: &Resources) -> Amounts {
         ephemeral_storage: resources.ephemeral_storage,
         scalars: resources.scalars().map(|(name, amount)| (name.to_string(), amount)).collect(),
     }
+}
+
+/// For serde, which hands in a reference.
+fn is_zero(n: &usize) -> bool {
+    *n == 0
 }

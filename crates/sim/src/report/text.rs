@@ -8,7 +8,7 @@ use steersman_api::resources::Resources;
 
 use super::table::Table;
 use super::usage::{NodeUsage, percent};
-use crate::run::{Decision, Fate, NoFit, PodResult, RejectedNodes, Simulated};
+use crate::run::{Decision, Evicted, Fate, NoFit, PodResult, RejectedNodes, Simulated, Victims};
 
 /// How much to show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +37,7 @@ pub fn write_text(out: &mut dyn Write, simulated: &Simulated, detail: Detail) ->
         }
     }
     writeln!(out, "{}", utilisation(simulated))?;
+    write_evicted(out, simulated)?;
     write_unplaced(out, simulated)?;
     writeln!(out, "{}", summary(simulated))
 }
@@ -52,6 +53,7 @@ fn placements(simulated: &Simulated, wide: bool) -> Table {
     for PodResult { pod, fate, .. } in &simulated.pods {
         let node = match fate {
             Fate::Placed(node) => node.to_string(),
+            Fate::Evicted { .. } => "<evicted>".to_owned(),
             Fate::Unschedulable(_) => "<unschedulable>".to_owned(),
             Fate::Gated(_) => "<gated>".to_owned(),
             Fate::OtherScheduler => format!("<left to {}>", pod.spec.scheduler_name),
@@ -161,10 +163,19 @@ fn change(before: &str, after: &str) -> String {
     if before == after { after.to_owned() } else { format!("{before} -> {after}") }
 }
 
+fn write_evicted(out: &mut dyn Write, simulated: &Simulated) -> io::Result<()> {
+    for Evicted { pod, node, preemptor } in &simulated.evicted {
+        writeln!(out, "{} is evicted from {node} for {}", pod.key, preemptor.key)?;
+    }
+    if simulated.evicted.is_empty() { Ok(()) } else { writeln!(out) }
+}
+
 fn write_unplaced(out: &mut dyn Write, simulated: &Simulated) -> io::Result<()> {
     for PodResult { pod, fate, .. } in &simulated.pods {
         match fate {
-            Fate::Placed(_) | Fate::OtherScheduler | Fate::Terminating => continue,
+            Fate::Placed(_) | Fate::Evicted { .. } | Fate::OtherScheduler | Fate::Terminating => {
+                continue;
+            }
             Fate::Unschedulable(no_fit) => {
                 writeln!(out, "{} fits on no node", pod.key)?;
                 write_no_fit(out, no_fit)?;
@@ -195,7 +206,19 @@ fn write_no_fit(out: &mut dyn Write, no_fit: &NoFit) -> io::Result<()> {
             "before any was looked at",
         ]);
     }
-    write!(out, "{table}")
+    write!(out, "{table}")?;
+    if let Some(Victims { node, victims, budgets_violated }) = &no_fit.preemption {
+        let names: Vec<String> = victims.iter().map(|victim| victim.key.to_string()).collect();
+        write!(out, "  evicting {} from {node} would make room", names.join(", "))?;
+        if *budgets_violated > 0 {
+            let those = plural(*budgets_violated, "one is", "are");
+            let n =
+                if *budgets_violated == 1 { String::new() } else { format!("{budgets_violated} ") };
+            write!(out, ", though {n}{those} protected by a disruption budget")?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
 }
 
 fn some_names(nodes: &[Name], count: usize) -> String {
@@ -217,6 +240,7 @@ fn summary(simulated: &Simulated) -> String {
         plural(n_nodes, "node", "nodes"),
     );
     for (n, what) in [
+        (count(|f| matches!(f, Fate::Evicted { .. })), "evicted"),
         (count(|f| matches!(f, Fate::Unschedulable(_))), "unschedulable"),
         (count(|f| matches!(f, Fate::Gated(_))), "gated"),
         (count(|f| matches!(f, Fate::Error(_))), "failed"),

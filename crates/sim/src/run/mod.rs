@@ -16,7 +16,8 @@ use steersman_api::pod::PodInfo;
 use steersman_api::time::Time;
 use steersman_config::Config;
 use steersman_core::{
-    Attempt, BindingCycle, Effect, Evaluation, Event, Outcome, Place, Scheduler, Setup, SetupError,
+    Attempt, BindingCycle, Effect, Evaluation, Event, Eviction, Outcome, Place, Scheduler, Setup,
+    SetupError,
 };
 use steersman_framework::diagnosis::{Diagnosis, NodeRejection, OthersRejection};
 use steersman_framework::observer::{Observer, Unobserved};
@@ -39,6 +40,32 @@ pub struct Options<'a> {
     pub seed: u64,
     /// Whether to keep what led to each decision.
     pub explain: bool,
+    /// What becomes of pods that are in the way of more important ones.
+    pub preemption: Preemption,
+}
+
+/// What a simulation makes of preemption.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Preemption {
+    /// It is not mentioned.
+    Off,
+    /// Nobody is evicted; for pods that fit nowhere it is told whose eviction
+    /// would make room, for each pod by itself.
+    #[default]
+    Report,
+    /// Victims are evicted and do not come back.
+    Apply,
+}
+
+/// A pod that lost its node to a more important one.
+#[derive(Clone, Debug)]
+pub struct Evicted {
+    /// The pod.
+    pub pod: Arc<PodInfo>,
+    /// The node.
+    pub node: Name,
+    /// Who it made room for.
+    pub preemptor: Arc<PodInfo>,
 }
 
 /// How a simulation came out.
@@ -48,6 +75,9 @@ pub struct Simulated {
     pub pods: Vec<PodResult>,
     /// Every node, in the order of its arrival.
     pub nodes: Vec<NodeUsage>,
+    /// Pods that were evicted, in that order. Those that had no node at the
+    /// start are among [`Simulated::pods`] as well.
+    pub evicted: Vec<Evicted>,
     /// What the scheduler did without, and what it noticed on the way.
     pub notices: Vec<String>,
 }
@@ -68,6 +98,13 @@ pub struct PodResult {
 pub enum Fate {
     /// It was placed.
     Placed(Name),
+    /// It was placed, and evicted for a more important pod.
+    Evicted {
+        /// From where.
+        node: Name,
+        /// For whom.
+        preemptor: Arc<PodInfo>,
+    },
     /// It fits on no node.
     Unschedulable(Box<NoFit>),
     /// Its gates hold it.
@@ -91,7 +128,12 @@ pub struct NoFit {
     pub n_others: usize,
     /// What stands for these.
     pub others: Option<OthersRejection>,
+    /// Whose eviction would make room.
+    pub preemption: Option<Victims>,
 }
+
+/// Whose eviction would make room for a pod, and where.
+pub type Victims = steersman_framework::verdict::Preemption;
 
 /// Nodes that one plugin rejected for the same reasons.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,12 +179,17 @@ pub fn simulate(
         seed: options.seed,
         assumed_pod_ttl: None,
     };
-    let (scheduler, mut notices) = Scheduler::new(setup)?;
+    let (mut scheduler, mut notices) = Scheduler::new(setup)?;
+    if options.preemption != Preemption::Apply {
+        scheduler.only_tell_preemptions();
+    }
     notices.extend(unchecked::notices(&objects, options.registry));
     let mut run = Run {
         scheduler,
         now: Time::ZERO,
         explain: options.explain,
+        preemption: options.preemption,
+        evicted: Vec::new(),
         pending: Vec::new(),
         placed: BTreeMap::new(),
         errors: BTreeMap::new(),
@@ -160,6 +207,8 @@ struct Run {
     scheduler: Scheduler,
     now: Time,
     explain: bool,
+    preemption: Preemption,
+    evicted: Vec<Evicted>,
     /// Pods without a node at the start.
     pending: Vec<Arc<PodInfo>>,
     placed: BTreeMap<PodUid, Name>,
@@ -253,7 +302,9 @@ impl Run {
                 Effect::Scheduled { .. }
                 | Effect::FailedScheduling { .. }
                 | Effect::Nominate { .. }
+                | Effect::Preempted { .. }
                 | Effect::Waiting { .. } => {}
+                Effect::Evict(eviction) => self.evict(&eviction),
             }
         }
     }
@@ -275,6 +326,23 @@ impl Run {
         }
     }
 
+    /// Removes the victims at once, as if they needed no time to end.
+    fn evict(&mut self, eviction: &Eviction) {
+        let Eviction { preemptor, node, victims, .. } = eviction;
+        for victim in victims {
+            self.placed.remove(&victim.uid);
+            self.evicted.push(Evicted {
+                pod: victim.clone(),
+                node: node.clone(),
+                preemptor: preemptor.clone(),
+            });
+            let effects = self.scheduler.handle(Event::PodDeleted(victim.uid.clone()), self.now);
+            self.carry_out(effects);
+        }
+        let effects = self.scheduler.handle(eviction.finished(Ok(())), self.now);
+        self.carry_out(effects);
+    }
+
     fn finish(mut self, nodes: Vec<NodeUsage>) -> Simulated {
         let gates: BTreeMap<PodUid, String> = self
             .scheduler
@@ -289,12 +357,16 @@ impl Run {
             let decision = self.decisions.remove(&pod.uid);
             pods.push(PodResult { pod, fate, decision });
         }
-        Simulated { pods, nodes, notices: self.notices }
+        Simulated { pods, nodes, evicted: self.evicted, notices: self.notices }
     }
 
     fn fate(&mut self, pod: &PodInfo, gates: &BTreeMap<PodUid, String>) -> Fate {
         if let Some(node) = self.placed.get(&pod.uid) {
             return Fate::Placed(node.clone());
+        }
+        if let Some(evicted) = self.evicted.iter().find(|evicted| evicted.pod.uid == pod.uid) {
+            let (node, preemptor) = (evicted.node.clone(), evicted.preemptor.clone());
+            return Fate::Evicted { node, preemptor };
         }
         if let Some(gate) = gates.get(&pod.uid) {
             return Fate::Gated(gate.clone());
@@ -314,11 +386,14 @@ impl Run {
 
     fn no_fit(&self, evaluation: &Evaluation) -> NoFit {
         let Diagnosis { rejected, others, n_nodes, .. } = &evaluation.diagnosis;
+        let is_off = self.preemption == Preemption::Off;
+        let diagnosis = &evaluation.diagnosis;
         NoFit {
-            message: evaluation.diagnosis.full_message(),
+            message: if is_off { diagnosis.message() } else { diagnosis.full_message() },
             rejected: self.grouped(rejected),
             n_others: n_nodes - rejected.len(),
             others: others.clone(),
+            preemption: evaluation.preemption.clone().filter(|_| !is_off),
         }
     }
 

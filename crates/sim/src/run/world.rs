@@ -1,11 +1,15 @@
-//! A world on paper: every write succeeds at once.
+//! A world on paper: every write succeeds at once, and what is waited for (a
+//! volume that somebody makes) has come.
 
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
+use serde_json::Value;
 use steersman_api::key::{ObjectKey, PodUid};
 use steersman_api::name::Name;
+use steersman_framework::condition::{Condition, WaitError};
 use steersman_framework::extensions::BoxFuture;
 use steersman_framework::world::{ClusterWriter, WriteError};
 
@@ -19,6 +23,23 @@ impl ClusterWriter for Paper {
         _: &'a PodUid,
         _: &'a Name,
     ) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn patch<'a>(
+        &'a self,
+        _: &'static str,
+        _: &'a ObjectKey,
+        _: &'a Value,
+    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn wait<'a>(
+        &'a self,
+        _: &'a dyn Condition,
+        _: Duration,
+    ) -> BoxFuture<'a, Result<(), WaitError>> {
         Box::pin(std::future::ready(Ok(())))
     }
 }
