@@ -41,7 +41,7 @@ const FROM_STDIN: [&str; 3] = ["simulate", "-f", "-"];
 #[test]
 fn exit_code_tells_how_a_simulation_came_out() {
     let cluster = |cpu| format!("{NODE}\n---\n{}", pod(cpu));
-    check(&FROM_STDIN, &cluster("1"), 0, "1 of 1 pod placed on 1 node", "note: ");
+    check(&FROM_STDIN, &cluster("1"), 0, "1 of 1 pod placed on 1 node", "");
     check(&FROM_STDIN, &cluster("2"), 2, "0/1 nodes are available: 1 Insufficient cpu.", "");
     check(&FROM_STDIN, &cluster("-2"), 1, "", "requests[\"cpu\"]");
     check(&FROM_STDIN, "", 1, "", "empty");

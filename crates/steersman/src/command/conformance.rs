@@ -12,9 +12,8 @@ use super::{FAILURE, SUCCESS};
 
 const EXAMPLES: &str = "\
 Examples:
-  # Decisions, without what preemption would add (the family volumes needs
-  # plugins that are not available yet)
-  steersman conformance --ignore preemption testdata/conformance/decisions/mixed.jsonl.gz
+  # Decisions
+  steersman conformance testdata/conformance/decisions/*.jsonl.gz
 
   # Configuration documents
   steersman conformance testdata/conformance/config/config.jsonl

@@ -1,9 +1,12 @@
 //! The subcommands, one file each.
 
+mod config_file;
 mod conformance;
 mod output;
+mod playground;
 mod plugins;
 mod progress;
+mod run;
 mod simulate;
 
 use std::ffi::OsString;
@@ -32,6 +35,10 @@ struct Cli {
 enum Command {
     /// Schedule the pods of manifests on their nodes, offline, and say why.
     Simulate(simulate::Args),
+    /// A cluster of simulated nodes on this machine, with this scheduler.
+    Playground(playground::Args),
+    /// Schedule the pods of a cluster, through its API server.
+    Run(run::Args),
     /// Compare decisions and configurations with recorded ones.
     Conformance(conformance::Args),
     /// List the plugins, their extension points and default weights.
@@ -51,6 +58,8 @@ pub(crate) fn run(
         Some(duplicate) => Err(DuplicatePlugin::clone(duplicate).into()),
         None => match cli.command {
             Command::Simulate(args) => simulate::run(registry, &args),
+            Command::Playground(args) => playground::run(registry, &args),
+            Command::Run(args) => run::run(registry, &args),
             Command::Conformance(args) => conformance::run(&args),
             Command::Plugins(args) => plugins::run(registry, &args),
         },

@@ -11,7 +11,7 @@ use steersman_config::Config;
 use steersman_framework::registry::Registry;
 use steersman_sim::input::Input;
 use steersman_sim::report::{Detail, ReportData, printable, write_text};
-use steersman_sim::run::{Options, Simulated, simulate};
+use steersman_sim::run::{Options, Preemption, Simulated, simulate};
 
 use super::output::{write_json, write_yaml};
 use super::progress::Progress;
@@ -51,6 +51,29 @@ pub(super) struct Args {
     /// result.
     #[arg(long, default_value_t = 0, value_name = "N")]
     seed: u64,
+    /// What to make of pods that are in the way of more important ones.
+    #[arg(long, value_enum, default_value_t = PreemptionArg::Report, value_name = "MODE")]
+    preemption: PreemptionArg,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PreemptionArg {
+    /// Do not mention them.
+    Off,
+    /// Evict nobody; say whose eviction would make room.
+    Report,
+    /// Evict them; they do not come back.
+    Apply,
+}
+
+impl From<PreemptionArg> for Preemption {
+    fn from(arg: PreemptionArg) -> Self {
+        match arg {
+            PreemptionArg::Off => Self::Off,
+            PreemptionArg::Report => Self::Report,
+            PreemptionArg::Apply => Self::Apply,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -70,7 +93,13 @@ pub(super) fn run(registry: &Registry, args: &Args) -> anyhow::Result<u8> {
     if n_problems > 0 && input.objects.is_empty() {
         return Ok(FAILURE);
     }
-    let options = Options { config: &config, registry, seed: args.seed, explain: args.explain };
+    let options = Options {
+        config: &config,
+        registry,
+        seed: args.seed,
+        explain: args.explain,
+        preemption: args.preemption.into(),
+    };
     let mut progress = Progress::new("scheduled");
     let simulated =
         simulate(input.objects, options, &mut |done, total| progress.tell(done, total))?;

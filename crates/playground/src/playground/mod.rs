@@ -1,0 +1,249 @@
+//! Starts and stops everything.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Node;
+use kube::Client;
+use serde_json::Value;
+use steersman_apiserver::tls::{Identity, TlsError};
+use steersman_apiserver::{ApiServer, Auth, User};
+use steersman_framework::registry::Registry;
+use steersman_runtime::{Counters, Listener, Options};
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::engine::plan::Settings;
+use crate::engine::{self, Clock};
+use crate::kubeconfig;
+use crate::manifests::{Manifest, ManifestError};
+use crate::node::{file, shape};
+
+/// What a playground is made of.
+pub struct Config {
+    /// Where to listen; port 0 takes any free one.
+    pub listen: SocketAddr,
+    /// Further names and addresses that the certificate is good for.
+    pub names: Vec<String>,
+    /// How many nodes to make, beside those among the manifests.
+    pub n_nodes: usize,
+    /// Nodes of another cluster: like ones are made, in good health.
+    pub nodes_from: Vec<Manifest>,
+    /// What is there from the start.
+    pub manifests: Vec<Manifest>,
+    /// How nodes and pods behave.
+    pub settings: Settings,
+    /// The scheduler; pods wait for another one without it.
+    pub scheduler: Option<SchedulerConfig>,
+    /// For uids and names, and for drawing among equally good nodes.
+    pub seed: u64,
+}
+
+impl Default for Config {
+    /// An empty cluster without a scheduler at any free port of this machine.
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            names: Vec::new(),
+            n_nodes: 0,
+            nodes_from: Vec::new(),
+            manifests: Vec::new(),
+            settings: Settings::default(),
+            scheduler: None,
+            seed: 0,
+        }
+    }
+}
+
+/// The scheduler of a playground.
+pub struct SchedulerConfig {
+    /// Its configuration.
+    pub config: steersman_config::Config,
+    /// The plugins that exist.
+    pub registry: Registry,
+    /// Who is told what it does.
+    pub listener: Box<dyn Listener>,
+}
+
+/// Why a playground cannot be started.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The address cannot be listened at.
+    #[error("cannot listen at {address}")]
+    Listen {
+        /// Which one.
+        address: SocketAddr,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// There is no certificate.
+    #[error("cannot make a certificate")]
+    Tls(#[source] TlsError),
+    /// There is no randomness for the token.
+    #[error("the system gives no random numbers")]
+    Random,
+    /// The nodes of another cluster cannot be read.
+    #[error("cannot make nodes")]
+    Nodes(#[source] ManifestError),
+    /// Objects were refused.
+    #[error("{}", .0.join("\n"))]
+    Refused(Vec<String>),
+}
+
+/// A playground that runs. Dropping it stops it at once.
+pub struct Running {
+    /// A client of it, in this process.
+    pub client: Client,
+    /// Its address.
+    pub url: String,
+    /// The content of a kubeconfig for it. It holds a secret.
+    pub kubeconfig: String,
+    /// What the scheduler has done so far.
+    pub counters: Arc<Counters>,
+    server: ApiServer,
+    stop: CancellationToken,
+    tasks: JoinSet<()>,
+}
+
+/// Starts a playground.
+///
+/// # Errors
+/// When it cannot listen, or some of the objects are refused.
+pub async fn start(config: Config) -> Result<Running, StartError> {
+    let now = Timestamp::now();
+    let server = ApiServer::new(steersman_apiserver::Config {
+        resources: steersman_apikinds::resources(),
+        seed: config.seed,
+        ..Default::default()
+    });
+    // Namespaces may be there already, which is as good.
+    drop(server.load(steersman_apikinds::bootstrap(now)));
+    let mut nodes = file::nodes(config.nodes_from, now).map_err(StartError::Nodes)?;
+    nodes.extend(shape::nodes(config.n_nodes, now));
+    load(&server, config.manifests, nodes)?;
+
+    let address = config.listen;
+    let unable = |source| StartError::Listen { address, source };
+    let listener = TcpListener::bind(address).await.map_err(unable)?;
+    let address = listener.local_addr().map_err(unable)?;
+    let identity = Identity::generate(&config.names, now).map_err(StartError::Tls)?;
+    let tls = identity.tls().map_err(StartError::Tls)?;
+    let token = random_token()?;
+    let url = url(address);
+    let kubeconfig = kubeconfig::text(&url, &identity.ca_pem, &token);
+    let auth = Auth::tokens([(token, User::admin())]);
+
+    let stop = CancellationToken::new();
+    let mut tasks = JoinSet::new();
+    let (serving, stopped) = (server.clone(), stop.clone());
+    tasks.spawn(async move {
+        let served = Box::pin(serving.serve(listener, tls, auth, stopped.cancelled_owned())).await;
+        if let Err(error) = served {
+            tracing::error!(%error, "the API server stopped");
+        }
+    });
+    let (collecting, stopped) = (server.clone(), stop.clone());
+    tasks.spawn(async move {
+        tokio::select! {
+            () = collecting.run_garbage_collector() => {}
+            () = stopped.cancelled() => {}
+        }
+    });
+    let client = Client::new(server.service(), "default");
+    let clock = Clock::starting_at(now);
+    tasks.spawn(Box::pin(engine::run(client.clone(), clock, config.settings, stop.clone())));
+    let counters = Arc::new(Counters::default());
+    if let Some(scheduler) = config.scheduler {
+        let client = Client::new(server.service(), "default");
+        let options = Options { seed: config.seed, ..Options::default() };
+        tasks.spawn(schedule(client, scheduler, options, Arc::clone(&counters), stop.clone()));
+    }
+    Ok(Running { client, url, kubeconfig, counters, server, stop, tasks })
+}
+
+impl Running {
+    /// Everything in the cluster, as manifests that can be loaded again.
+    pub fn dump(&self) -> Vec<Value> {
+        self.server.dump()
+    }
+
+    /// Takes objects in as if somebody had created them.
+    ///
+    /// # Errors
+    /// When some are refused; the others are there then.
+    pub fn add(&self, manifests: Vec<Manifest>) -> Result<(), StartError> {
+        load(&self.server, manifests, Vec::new())
+    }
+
+    /// Stops everything; bindings under way are finished.
+    pub async fn shutdown(mut self) {
+        self.stop.cancel();
+        while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+async fn schedule(
+    client: Client,
+    scheduler: SchedulerConfig,
+    options: Options,
+    counters: Arc<Counters>,
+    stop: CancellationToken,
+) {
+    let SchedulerConfig { config, registry, listener } = scheduler;
+    let running = Box::pin(steersman_runtime::run(
+        client, &config, &registry, options, listener, counters, stop,
+    ));
+    if let Err(error) = running.await {
+        tracing::error!(error = &error as &dyn std::error::Error, "the scheduler stopped");
+    }
+}
+
+/// Puts objects into the cluster. Leases of nodes are left out: those who held
+/// them are gone, and the nodes here have not had the time to renew them.
+fn load(server: &ApiServer, manifests: Vec<Manifest>, nodes: Vec<Node>) -> Result<(), StartError> {
+    let mut origins = Vec::new();
+    let mut objects = Vec::new();
+    for node in nodes {
+        let value = engine::plan::to_value(&node);
+        origins.push(format!("node {}", node.metadata.name.unwrap_or_default()));
+        objects.push(value);
+    }
+    for manifest in manifests {
+        let namespace = manifest.object.pointer("/metadata/namespace").and_then(Value::as_str);
+        let is_lease = manifest.object["kind"] == "Lease" && namespace == Some("kube-node-lease");
+        if !is_lease {
+            origins.push(manifest.origin);
+            objects.push(manifest.object);
+        }
+    }
+    let answers = server.load(objects);
+    let refused = origins
+        .into_iter()
+        .zip(answers)
+        .filter_map(|(origin, answer)| answer.err().map(|error| format!("{origin}: {error}")));
+    let refused: Vec<String> = refused.collect();
+    if refused.is_empty() { Ok(()) } else { Err(StartError::Refused(refused)) }
+}
+
+fn url(address: SocketAddr) -> String {
+    // Who listens everywhere is reached here, too.
+    if address.ip().is_unspecified() {
+        format!("https://127.0.0.1:{}", address.port())
+    } else {
+        format!("https://{address}")
+    }
+}
+
+fn random_token() -> Result<String, StartError> {
+    let mut bytes = [0; 24];
+    let provider = rustls::crypto::ring::default_provider();
+    provider.secure_random.fill(&mut bytes).map_err(|_| StartError::Random)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,185 @@
+//! The driver with a core, a world on paper and no network, in virtual time.
+
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use serde_json::json;
+use steersman_api::decode::kind_row;
+use steersman_api::key::{ObjectKey, PodUid};
+use steersman_api::name::Name;
+use steersman_api::pod::PodInfo;
+use steersman_core::Setup;
+use steersman_framework::extensions::BoxFuture;
+use steersman_framework::world::WriteError;
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use super::*;
+use crate::scenario::Scenario;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Each binding takes so long, and goes well unless the pod's name says not.
+struct Paper(Duration);
+
+impl ClusterWriter for Paper {
+    fn bind<'a>(
+        &'a self,
+        pod: &'a ObjectKey,
+        _: &'a PodUid,
+        _: &'a Name,
+    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            sleep(self.0).await;
+            match &*pod.name {
+                "unlucky" => Err(WriteError::Other("bad luck".to_owned())),
+                _ => Ok(()),
+            }
+        })
+    }
+}
+
+/// Writes down what happens and when.
+#[derive(Clone, Default)]
+struct Diary(Arc<Mutex<Vec<String>>>);
+
+impl Listener for Diary {
+    fn attempted(&mut self, attempt: &Attempt, _: &steersman_framework::cluster::Cluster) {
+        self.0.lock().push(format!("try {}", attempt.pod.key.name));
+    }
+
+    fn bound(&mut self, pod: &PodInfo, node: &Name) {
+        self.0.lock().push(format!("{} on {node}", pod.key.name));
+    }
+
+    fn failed(&mut self, pod: &PodInfo, reason: FailureReason, message: &str) {
+        self.0.lock().push(format!("{} {}: {message}", pod.key.name, reason.name()));
+    }
+}
+
+struct Running {
+    changes: mpsc::Sender<Batch>,
+    diary: Diary,
+    counters: Arc<Counters>,
+    stop: CancellationToken,
+    driver: JoinHandle<()>,
+}
+
+/// A driver that waits for two kinds, and whose bindings take `binding`.
+fn start(binding: Duration, drain: Duration) -> Running {
+    let registry = steersman_plugins::table::in_tree();
+    let config = steersman_config::Config::default_for(&registry).unwrap();
+    let setup = Setup { config: &config, registry: &registry, seed: 0, assumed_pod_ttl: None };
+    let scheduler = Scheduler::new(setup).unwrap().0;
+    let (api, counters) = (Scenario::new(vec![]).api(), Arc::new(Counters::default()));
+    let wall = || Timestamp::UNIX_EPOCH;
+    let recorder = Recorder::new(api.clone(), counters.clone(), "host".to_owned(), 1, wall);
+    let recorder = Arc::new(recorder);
+    let diary = Diary::default();
+    let outlets = Outlets {
+        io: Handle::current(),
+        world: Arc::new(Paper(binding)),
+        evictor: Evictor { api, recorder: recorder.clone(), seed: 1, wall },
+        recorder,
+        board: Arc::default(),
+        counters: counters.clone(),
+        listener: Box::new(diary.clone()),
+    };
+    let (changes, batches) = mpsc::channel(10);
+    let stop = CancellationToken::new();
+    let driver = Driver::new(scheduler, outlets, batches, 2, drain);
+    let driver = tokio::spawn(driver.run(stop.clone()));
+    Running { changes, diary, counters, stop, driver }
+}
+
+impl Running {
+    async fn tell(&self, synced: bool, objects: &[(&str, serde_json::Value)]) {
+        let read = |(kind, json): &(&str, serde_json::Value)| {
+            Event::Upsert(kind_row("v1", kind).unwrap().decode(json).unwrap().object)
+        };
+        let events = objects.iter().map(read).collect();
+        self.changes.send(Batch { events, synced }).await.unwrap();
+    }
+
+    fn entries(&self) -> Vec<String> {
+        std::mem::take(&mut *self.diary.0.lock())
+    }
+}
+
+fn node(name: &str) -> (&'static str, serde_json::Value) {
+    let allocatable = json!({"cpu": "1", "memory": "1Gi", "pods": "10"});
+    ("Node", json!({"metadata": {"name": name}, "status": {"allocatable": allocatable}}))
+}
+
+fn pod(name: &str, cpu: &str) -> (&'static str, serde_json::Value) {
+    let container = json!({"name": "c", "resources": {"requests": {"cpu": cpu}}});
+    let json = json!({
+        "metadata": {"namespace": "ns", "name": name, "uid": format!("uid-{name}")},
+        "spec": {"containers": [container], "schedulerName": "default-scheduler"},
+    });
+    ("Pod", json)
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_decided_before_every_kind_is_known() {
+    let running = start(SECOND, SECOND * 10);
+    running.tell(true, &[pod("p", "1")]).await;
+    sleep(SECOND * 100).await;
+    assert!(running.entries().is_empty());
+    running.tell(false, &[node("n")]).await;
+    sleep(SECOND).await;
+    assert!(running.entries().is_empty());
+    running.tell(true, &[]).await;
+    sleep(SECOND * 2).await;
+    assert_eq!(running.entries(), ["try p", "p on n"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_without_room_is_tried_when_room_comes_and_a_failed_binding_again() {
+    let running = start(SECOND, SECOND * 10);
+    running.tell(true, &[pod("p", "1")]).await;
+    running.tell(true, &[]).await;
+    sleep(SECOND).await;
+    let message = "p Unschedulable: no nodes available to schedule pods";
+    assert_eq!(running.entries(), ["try p", message]);
+    running.tell(false, &[node("n")]).await;
+    sleep(SECOND * 3).await;
+    assert_eq!(running.entries(), ["try p", "p on n"]);
+
+    running.tell(false, &[node("m"), pod("unlucky", "1")]).await;
+    sleep(SECOND * 5).await;
+    let entries = running.entries();
+    assert_eq!(entries[0], "try unlucky");
+    assert!(
+        entries[1].contains("SchedulerError") && entries[1].contains("bad luck"),
+        "{entries:?}"
+    );
+    assert_eq!(entries[2], "try unlucky", "after its backoff");
+    assert!(running.counters.errors.get() >= 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn stopping_lets_bindings_under_way_finish_and_takes_no_more_pods() {
+    let running = start(SECOND * 5, SECOND * 10);
+    running.tell(true, &[node("n"), pod("p", "100m")]).await;
+    running.tell(true, &[]).await;
+    sleep(SECOND).await;
+    running.stop.cancel();
+    running.tell(false, &[pod("q", "100m")]).await;
+    let start = Instant::now();
+    running.driver.await.unwrap();
+    assert_eq!(start.elapsed().as_secs(), 4);
+    assert_eq!(std::mem::take(&mut *running.diary.0.lock()), ["try p", "p on n"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn stopping_takes_no_longer_than_allowed() {
+    let running = start(SECOND * 500, SECOND * 10);
+    running.tell(true, &[node("n"), pod("p", "100m")]).await;
+    running.tell(true, &[]).await;
+    sleep(SECOND).await;
+    running.stop.cancel();
+    let start = Instant::now();
+    running.driver.await.unwrap();
+    assert_eq!(start.elapsed().as_secs(), 10);
+    assert_eq!(running.counters.bound.get(), 0);
+}

@@ -1,0 +1,12 @@
+//! The scheduler against the embedded API server, with everything that goes
+//! wrong between them.
+//!
+//! `faults` puts a proxy in between that loses and refuses; `kill` kills the
+//! scheduler's process again and again. Both check the same four promises
+//! (`cluster::Audit`): every pod that fits is bound, none twice, no node is
+//! over-committed, no pod is lost.
+
+mod cluster;
+mod faults;
+mod kill;
+mod proxy;
