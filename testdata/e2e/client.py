@@ -21,7 +21,7 @@ for event in stream.stream(core.list_namespaced_pod, "default", label_selector="
     seen.append(event["type"])
     if event["object"].status.phase == "Running":
         stream.stop()
-print("watched:", seen[0], "then", set(seen[1:]))
+print("watched:", seen[0], "first and to the end:", event["object"].status.phase)
 
 core.patch_namespaced_pod(name, "default", {"metadata": {"labels": {"more": "yes"}}})
 print("labels:", core.read_namespaced_pod(name, "default").metadata.labels["more"])

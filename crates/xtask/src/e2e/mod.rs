@@ -47,7 +47,8 @@ pub(crate) fn run(root: &Path, build: Build, filter: Option<&str>) -> Result<()>
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let start = now();
         match run_script(root, path, &program, &tools, update) {
-            Ok(steps) => {
+            Ok(None) => println!("    {name}: SKIPPED, because a program it needs is not there"),
+            Ok(Some(steps)) => {
                 println!("    {name}: {steps} steps in {:.1} s", start.elapsed().as_secs_f64());
             }
             Err(error) => {
@@ -79,17 +80,21 @@ fn scripts(root: &Path, filter: Option<&str>) -> Result<Vec<PathBuf>> {
     Ok(scripts)
 }
 
-/// Runs one script and returns the number of its steps.
+/// Runs one script and returns the number of its steps, or nothing if it needs
+/// a program that is not there.
 fn run_script(
     root: &Path,
     path: &Path,
     program: &Path,
     tools: &tools::Tools,
     update: bool,
-) -> Result<usize> {
+) -> Result<Option<usize>> {
     let text =
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut script = Script::parse(&text).with_context(|| path.display().to_string())?;
+    if !script.needs.iter().all(|program| tools.has(program)) {
+        return Ok(None);
+    }
     let mut playground = Playground::start(root, program, &script.playground)?;
     let differences = script.run(&playground, tools, update)?;
     playground.stop()?;
@@ -98,5 +103,5 @@ fn run_script(
     } else if !differences.is_empty() {
         bail!("{}\nUPDATE_EXPECT=1 writes the new output down", differences.join("\n"));
     }
-    Ok(script.n_steps())
+    Ok(Some(script.n_steps()))
 }

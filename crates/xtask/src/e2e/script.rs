@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! # A comment.
-//! ! --nodes 3                 (first line: arguments of the playground)
+//! ! --nodes 3                 (arguments of the playground)
+//! ? kubectl-1.20              (a program without which the script is skipped)
 //! $ kubectl get nodes
 //!     NAME  STATUS  …         (the expected output, indented)
 //!     => exit 1               (the exit code, unless it is 0)
@@ -26,6 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Script {
     /// Arguments of `steersman playground`.
     pub(crate) playground: Vec<String>,
+    /// Programs without which it is skipped.
+    pub(crate) needs: Vec<String>,
     lines: Vec<Line>,
 }
 
@@ -46,7 +49,7 @@ struct Step {
 impl Script {
     /// Reads a script.
     pub(crate) fn parse(text: &str) -> Result<Self> {
-        let mut script = Self { playground: Vec::new(), lines: Vec::new() };
+        let mut script = Self { playground: Vec::new(), needs: Vec::new(), lines: Vec::new() };
         for (index, line) in text.lines().enumerate() {
             let at = index + 1;
             if let Some(output) = line.strip_prefix(INDENT) {
@@ -67,10 +70,14 @@ impl Script {
                     script.playground = arguments.split_whitespace().map(str::to_owned).collect();
                     Line::Verbatim(line.to_owned())
                 }
+                Some(("? ", program)) => {
+                    script.needs.push(program.trim().to_owned());
+                    Line::Verbatim(line.to_owned())
+                }
                 Some(("# ", _)) | None => Line::Verbatim(line.to_owned()),
                 Some(_) => bail!(
-                    "line {at}: {line:?} begins with none of \"$ \", \"~ \", \"! \", \"# \" \
-                     or four blanks"
+                    "line {at}: {line:?} begins with none of \"$ \", \"~ \", \"! \", \"? \", \
+                     \"# \" or four blanks"
                 ),
             });
         }

