@@ -8,6 +8,7 @@ use crate::labels::Labels;
 use crate::name::Name;
 use crate::node::read_amount;
 use crate::object::StoredObject;
+use crate::persistent_volume_claim::PersistentVolumeClaim;
 use crate::problem::{FieldPath, Problem};
 use crate::quantity::Quantity;
 use crate::selector::NodeSelector;
@@ -55,6 +56,17 @@ pub struct ClaimRef {
     pub key: ObjectKey,
     /// The claim's UID; empty while any claim of that name will do.
     pub uid: Box<str>,
+}
+
+/// Whether a volume suits a claim of its class, wherever it can be reached from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suits {
+    /// It is bound to the claim or kept for it: no other will do.
+    Kept,
+    /// It does.
+    Yes,
+    /// It does not.
+    No,
 }
 
 /// What a persistent volume is on.
@@ -122,6 +134,34 @@ impl PersistentVolume {
             available: phase.is_none_or(|phase| phase.is_empty() || phase == "Available"),
             terminating: meta.deletion_timestamp.is_some(),
         }
+    }
+
+    /// Whether the volume suits a claim. Classes are not compared.
+    pub fn suits(&self, claim: &PersistentVolumeClaim) -> Suits {
+        let is_kept = self.is_for(claim);
+        let fits = (self.claim.is_none() || is_kept)
+            && self.capacity >= claim.request.unwrap_or(Quantity::ZERO)
+            && self.block == claim.block
+            && self.attributes_class == claim.attributes_class
+            && !self.terminating;
+        if !fits {
+            return Suits::No;
+        }
+        if is_kept {
+            return Suits::Kept;
+        }
+        let offers = |mode| self.access_modes.contains(mode);
+        let suits = self.available
+            && claim.selector.as_ref().is_none_or(|selector| selector.matches(&self.labels))
+            && claim.access_modes.iter().all(offers);
+        if suits { Suits::Yes } else { Suits::No }
+    }
+
+    /// Whether the volume is bound to the claim or kept for it.
+    pub fn is_for(&self, claim: &PersistentVolumeClaim) -> bool {
+        self.claim.as_ref().is_some_and(|reference| {
+            reference.key == claim.key && (reference.uid.is_empty() || reference.uid == claim.uid)
+        })
     }
 
     /// Whether a node of those labels can reach the volume. A volume says so by

@@ -4,7 +4,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use steersman_apimachinery::error::FieldError;
+use steersman_apimachinery::error::{FieldError, FieldErrorKind};
 use steersman_apimachinery::rules::Column;
 
 use crate::fields::{
@@ -17,7 +17,11 @@ const AGE: Column = Column::text("Age", "Time since creation");
 /// The rules of `configmaps`.
 pub(crate) static CONFIG_MAP: Simple = Simple {
     generation: false,
-    validate: |new, old| frozen(new, old, &["data", "binaryData"]),
+    validate: |new, old| {
+        let mut errors = check_data(new, &["data", "binaryData"]);
+        errors.extend(frozen(new, old, &["data", "binaryData"]));
+        errors
+    },
     columns: &[Column::name(), Column::text("Data", "How many entries"), AGE],
     cells: |object, now| {
         let n = entries(object, "/data").count() + entries(object, "/binaryData").count();
@@ -39,7 +43,8 @@ pub(crate) static SECRET: Simple = Simple {
         }
     },
     validate: |new, old| {
-        let mut errors = frozen(new, old, &["data"]);
+        let mut errors = check_data(new, &["data"]);
+        errors.extend(frozen(new, old, &["data"]));
         if let Some(old) = old
             && field(old, "type") != field(new, "type")
         {
@@ -156,6 +161,67 @@ fn controller(owner: &Value) -> String {
     }
 }
 
+/// As much data fits into one object, in bytes.
+const MOST_DATA: usize = 1024 * 1024;
+/// The longest key.
+const LONGEST_KEY: usize = 253;
+const KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
+
+/// What is wrong with data: keys have to be names of files, and all of it
+/// together has to fit.
+fn check_data(object: &Value, names: &[&str]) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let mut size = 0;
+    for name in names {
+        for (key, value) in entries(object, &format!("/{name}")) {
+            let path = format!("{name}[{key}]");
+            let is_taken = names.iter().take_while(|earlier| *earlier != name).any(|earlier| {
+                at(object, &format!("/{earlier}")).is_some_and(|data| data.get(key).is_some())
+            });
+            if is_taken {
+                errors.push(FieldError::invalid(
+                    &path,
+                    key.as_str(),
+                    "duplicate of key present in data",
+                ));
+            }
+            for why in key_errors(key) {
+                errors.push(FieldError::invalid(&path, key.as_str(), &why));
+            }
+            let length = value.as_str().map_or(0, str::len);
+            // Bytes are written as base64.
+            let is_text = *name == "data" && names.len() > 1;
+            size += if is_text { length } else { length / 4 * 3 };
+        }
+    }
+    if size > MOST_DATA {
+        errors.push(FieldError {
+            field: if names.len() > 1 { "[]".to_owned() } else { "data".to_owned() },
+            kind: FieldErrorKind::TooLong,
+            found: None,
+            detail: format!("may not be more than {MOST_DATA} bytes"),
+        });
+    }
+    errors
+}
+
+fn key_errors(key: &str) -> Vec<String> {
+    let mut errors = Vec::new();
+    if key.len() > LONGEST_KEY {
+        errors.push(format!("must be no more than {LONGEST_KEY} characters"));
+    }
+    let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if key.is_empty() || !key.chars().all(is_fine) {
+        errors.push(KEY.to_owned());
+    }
+    if key == "." || key == ".." {
+        errors.push(format!("must not be '{key}'"));
+    } else if key.starts_with("..") {
+        errors.push("must not start with '..'".to_owned());
+    }
+    errors
+}
+
 /// Data that its author declared immutable stays as it is.
 fn frozen(new: &Value, old: Option<&Value>, names: &[&str]) -> Vec<FieldError> {
     let Some(old) = old.filter(|old| flag(old, "/immutable")) else { return Vec::new() };
@@ -186,6 +252,23 @@ mod tests {
         SECRET.default(&mut secret);
         let expected = json!({"type": "Opaque", "data": {"a": "bmV3", "b": "a2VlcA=="}});
         assert_eq!(secret, expected);
+    }
+
+    #[test]
+    fn data_has_names_of_files_and_fits() {
+        let causes = |map: Value| -> Vec<String> {
+            let errors = CONFIG_MAP.validate(&map, None, Part::Main);
+            errors.into_iter().map(|error| format!("{}: {}", error.field, error.detail)).collect()
+        };
+        assert!(causes(json!({"data": {"a.b-c_D": ""}})).is_empty());
+        assert!(causes(json!({"data": {"a": "x".repeat(MOST_DATA)}})).is_empty());
+        let long = causes(json!({"data": {"a": "x".repeat(MOST_DATA + 1)}}));
+        assert_eq!(long, ["[]: may not be more than 1048576 bytes"]);
+        for bad in ["", "a b", "..", ".", "ä", "a/b", &"x".repeat(254)] {
+            assert!(!causes(json!({"data": {bad: ""}})).is_empty(), "{bad}");
+        }
+        let twice = causes(json!({"data": {"a": ""}, "binaryData": {"a": ""}}));
+        assert_eq!(twice, ["binaryData[a]: duplicate of key present in data"]);
     }
 
     #[test]

@@ -11,6 +11,7 @@
 mod bootstrap;
 pub mod table;
 
+mod absent;
 mod autoscaling;
 #[cfg(test)]
 mod cluster;

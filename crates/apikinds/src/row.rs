@@ -1,6 +1,6 @@
 //! How the rows of the table are written down.
 
-use steersman_apimachinery::resource::{Resource, Storage, Subresource};
+use steersman_apimachinery::resource::{Absent, Resource, Storage, Subresource};
 use steersman_apimachinery::rules::Rules;
 
 /// A row under construction. It begins as what most resources are: namespaced,
@@ -28,6 +28,7 @@ pub(crate) const fn row(
         storage: Storage::Own,
         has_status: false,
         subresources: &[],
+        absent: &[],
         rules,
     })
 }
@@ -53,8 +54,19 @@ impl Row {
         Self(Resource { subresources, ..self.0 })
     }
 
+    pub(crate) const fn without(self, absent: &'static [Absent]) -> Self {
+        Self(Resource { absent, ..self.0 })
+    }
+
     pub(crate) const fn kept_as(self, group: &'static str, plural: &'static str) -> Self {
         Self(Resource { storage: Storage::SharedWith { group, plural }, ..self.0 })
+    }
+
+    pub(crate) const fn through(
+        self,
+        [group, plural, subresource]: [&'static str; 3],
+    ) -> Self {
+        Self(Resource { storage: Storage::Through { group, plural, subresource }, ..self.0 })
     }
 
     pub(crate) const fn kept_nowhere(self) -> Self {

@@ -23,7 +23,7 @@ use crate::workload::{
     CRON_JOB, DAEMON_SET, DEPLOYMENT, JOB, POD_TEMPLATE, REPLICA_SET, REPLICATION_CONTROLLER,
     STATEFUL_SET,
 };
-use crate::{rbac, review, webhook};
+use crate::{absent, rbac, review, webhook};
 
 /// Every built-in resource.
 pub fn resources() -> &'static [Resource] {
@@ -36,11 +36,16 @@ static RESOURCES: &[Resource] = &[
         .in_categories(&["all"])
         .with_status()
         .with(POD_SUBRESOURCES)
+        .without(absent::POD)
+        .0,
+    row(["", "v1", "Binding"], "bindings", "binding", "io.k8s.api.core.v1.Binding", &Plain)
+        .through(["", "pods", "binding"])
         .0,
     row(["", "v1", "Node"], "nodes", "node", "io.k8s.api.core.v1.Node", &NODE)
         .cluster_wide()
         .short(&["no"])
         .with_status()
+        .without(absent::NODE)
         .0,
     row(
         ["", "v1", "Namespace"],
@@ -52,11 +57,13 @@ static RESOURCES: &[Resource] = &[
     .cluster_wide()
     .short(&["ns"])
     .with_status()
+    .with(FINALIZE)
     .0,
     row(["", "v1", "Service"], "services", "service", "io.k8s.api.core.v1.Service", &SERVICE)
         .short(&["svc"])
         .in_categories(&["all"])
         .with_status()
+        .without(absent::SERVICE)
         .0,
     row(
         ["", "v1", "Endpoints"],
@@ -85,6 +92,7 @@ static RESOURCES: &[Resource] = &[
         &SERVICE_ACCOUNT,
     )
     .short(&["sa"])
+    .without(absent::SERVICE_ACCOUNT)
     .0,
     row(["", "v1", "Event"], "events", "event", "io.k8s.api.core.v1.Event", &CoreEvents)
         .short(&["ev"])
@@ -530,6 +538,14 @@ const POD_SUBRESOURCES: &[Subresource] = &[
     },
 ];
 
+const FINALIZE: &[Subresource] = &[Subresource {
+    name: "finalize",
+    group: "",
+    version: "v1",
+    kind: "Namespace",
+    action: Action::Finalize,
+}];
+
 const SCALE: &[Subresource] = &[Subresource {
     name: "scale",
     group: "autoscaling",
@@ -544,6 +560,7 @@ mod tests {
 
     use jiff::Timestamp;
     use serde_json::json;
+    use steersman_apimachinery::schema::Schema;
 
     use super::resources;
 
@@ -554,6 +571,7 @@ mod tests {
             assert!(names.insert((resource.group, resource.plural)), "{resource:?} twice");
             assert_eq!(resource.singular, resource.kind.to_lowercase(), "{resource:?}");
             assert!(resource.schema.ends_with(resource.kind), "{resource:?}");
+            assert!(Schema::kubernetes().get(resource.schema).is_some(), "{resource:?}");
         }
     }
 

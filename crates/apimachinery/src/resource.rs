@@ -31,6 +31,8 @@ pub struct Resource {
     pub has_status: bool,
     /// Further subresources.
     pub subresources: &'static [Subresource],
+    /// Subresources that clients know and this API does not have.
+    pub absent: &'static [Absent],
     /// What the kind demands.
     pub rules: &'static dyn Rules,
 }
@@ -52,6 +54,16 @@ pub enum Storage {
     /// Nowhere: the resource can only be created, and the answer is what
     /// [`Rules::answer`] makes of it (`SelfSubjectAccessReview`).
     Nowhere,
+    /// Nowhere: creating one is the POST of a subresource of the object of the
+    /// same name (`bindings`, which is `pods/binding`).
+    Through {
+        /// Group of the object's resource.
+        group: &'static str,
+        /// Its plural.
+        plural: &'static str,
+        /// The subresource.
+        subresource: &'static str,
+    },
 }
 
 /// A subresource other than `/status`.
@@ -69,6 +81,16 @@ pub struct Subresource {
     pub action: Action,
 }
 
+/// A subresource that clients ask for in vain, and what they are told. Without a
+/// word about it they would blame their version or the server's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Absent {
+    /// `log`, `exec`.
+    pub name: &'static str,
+    /// Why there is none, for people.
+    pub why: &'static str,
+}
+
 /// How a subresource works. The functions are in [`Rules`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -79,6 +101,8 @@ pub enum Action {
     Perform,
     /// POST deletes the object if its disruption budgets allow it.
     Evict,
+    /// PUT writes `spec.finalizers` and nothing else.
+    Finalize,
 }
 
 /// Group, version and resource: what a request's path names.
@@ -107,6 +131,11 @@ impl Resource {
         } else {
             format!("{}.{}", self.plural, self.group)
         }
+    }
+
+    /// Whether there are objects of it that can be read.
+    pub fn keeps_objects(&self) -> bool {
+        matches!(self.storage, Storage::Own | Storage::SharedWith { .. })
     }
 
     /// The subresource of a name.

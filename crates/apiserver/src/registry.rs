@@ -49,7 +49,7 @@ impl Registry {
             let table = match resource.storage {
                 Storage::Own => tables.get(&(resource.group, resource.plural)).copied(),
                 Storage::SharedWith { group, plural } => tables.get(&(group, plural)).copied(),
-                Storage::Nowhere => None,
+                Storage::Nowhere | Storage::Through { .. } => None,
             };
             let storage = table.map_or(resource, |table| &resources[registry.owners[table.0]]);
             registry.entries.push(Entry { resource, table, storage });

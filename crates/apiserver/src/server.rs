@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use http::header::{HeaderValue, USER_AGENT};
 use http::{Request, Response};
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -100,7 +101,7 @@ impl ApiServer {
     /// The server as a service for clients in this process, which are trusted:
     /// their requests are those of `system:admin`.
     pub fn service(&self) -> LocalService {
-        LocalService { server: self.clone(), user: Arc::new(User::admin()) }
+        LocalService { server: self.clone(), user: Arc::new(User::admin()), agent: None }
     }
 
     /// Removes what is no longer wanted, for as long as it is polled: objects
@@ -158,6 +159,16 @@ impl View for Inner {
 pub struct LocalService {
     server: ApiServer,
     user: Arc<User>,
+    agent: Option<HeaderValue>,
+}
+
+impl LocalService {
+    /// The service for a client of this name: what it writes is its in
+    /// `managedFields`, unless a request says otherwise.
+    #[must_use]
+    pub fn named(self, agent: &'static str) -> Self {
+        Self { agent: Some(HeaderValue::from_static(agent)), ..self }
+    }
 }
 
 impl<B> tower::Service<Request<B>> for LocalService
@@ -173,7 +184,10 @@ where
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        if let Some(agent) = &self.agent {
+            request.headers_mut().entry(USER_AGENT).or_insert_with(|| agent.clone());
+        }
         let (server, user) = (self.server.clone(), self.user.clone());
         Box::pin(async move {
             let never = CancellationToken::new();

@@ -7,18 +7,24 @@ mod actions;
 mod api;
 #[path = "../tests/stress/checks.rs"]
 mod checks;
+#[path = "../tests/stress/desk.rs"]
+mod desk;
 #[path = "../tests/stress/effects.rs"]
 mod effects;
 #[path = "../tests/stress/objects.rs"]
 mod objects;
 #[path = "../tests/stress/plugins.rs"]
 mod plugins;
+#[path = "../tests/stress/promises.rs"]
+mod promises;
 #[path = "../tests/stress/report.rs"]
 mod report;
 #[path = "../tests/stress/rng.rs"]
 mod rng;
 #[path = "../tests/stress/run.rs"]
 mod run;
+#[path = "../tests/stress/storage.rs"]
+mod storage;
 #[path = "../tests/stress/told.rs"]
 mod told;
 
@@ -51,7 +57,7 @@ fn main() -> io::Result<ExitCode> {
     hush_planned_panics();
     let mut totals = Totals::default();
     for seed in args.seed..args.seed + args.seeds {
-        match run(Options { seed, steps: args.steps, dear_checks: true, trace: args.trace }) {
+        match run(Options { seed, steps: args.steps, checks: true, trace: args.trace }) {
             Ok(outcome) => totals.add(outcome.tally),
             Err(failure) => {
                 writeln!(io::stdout(), "{failure}")?;

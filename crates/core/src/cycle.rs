@@ -154,6 +154,8 @@ impl Inputs<'_> {
         };
         let mut remedy = post_filter(plight, observer);
         filtered.diagnosis.post_filter_message = std::mem::take(&mut remedy.message);
+        // The diagnosis names the plugins that rejected nodes as they are.
+        filtered.rejected_by.insert_all(remedy.in_the_way);
         remedy
     }
 

@@ -13,6 +13,7 @@ use steersman_framework::extensions::{
 };
 use steersman_framework::point::ExtensionPoint;
 use steersman_framework::registry::{Build, InitCtx, Registry};
+use steersman_framework::shared::Shared;
 use steersman_framework::signature::{Sign, Signable, Signature, SignatureBuilder};
 use thiserror::Error;
 
@@ -27,6 +28,10 @@ pub(crate) struct PluginSet(u128);
 impl PluginSet {
     pub(crate) fn insert(&mut self, plugin: PluginIdx) {
         self.0 |= 1 << plugin.0;
+    }
+
+    pub(crate) fn insert_all(&mut self, plugins: Self) {
+        self.0 |= plugins.0;
     }
 
     pub(crate) fn contains(self, plugin: PluginIdx) -> bool {
@@ -124,6 +129,7 @@ impl Profile {
         config: &ProfileConfig,
         default_percentage: u8,
         registry: &Registry,
+        shared: &Shared,
     ) -> Result<(Self, Vec<&'static str>), ProfileError> {
         let profile = || config.scheduler_name.clone();
         let names = config.plugins.names();
@@ -133,7 +139,7 @@ impl Profile {
         let mut made: Vec<Made> = Vec::with_capacity(names.len());
         let mut planned = Vec::new();
         for name in names {
-            match make(config, name, registry) {
+            match make(config, name, registry, shared) {
                 Ok(Some(extensions)) => {
                     let idx = PluginIdx(u8::try_from(made.len()).expect("up to 128 plugins"));
                     made.push(Made { idx, name, extensions });
@@ -223,12 +229,13 @@ fn make(
     config: &ProfileConfig,
     name: &str,
     registry: &Registry,
+    shared: &Shared,
 ) -> Result<Option<Extensions>, String> {
     let descriptor = registry.get(name).ok_or("is in no registry")?;
     let Build::Ready(factory) = &descriptor.build else { return Ok(None) };
     let no_args = Value::Object(serde_json::Map::new());
     let args = config.args.get(name).unwrap_or(&no_args);
-    let ctx = InitCtx { scheduler_name: &config.scheduler_name };
+    let ctx = InitCtx { scheduler_name: &config.scheduler_name, shared };
     let extensions = factory(&ctx, args).map_err(|error| error.to_string())?;
     if extensions.points() != descriptor.points {
         return Err(format!(

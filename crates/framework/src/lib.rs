@@ -44,6 +44,7 @@ pub mod extensions;
 pub mod observer;
 pub mod point;
 pub mod registry;
+pub mod shared;
 pub mod signature;
 pub mod state;
 pub mod verdict;

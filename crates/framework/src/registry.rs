@@ -10,6 +10,7 @@ use thiserror::Error;
 use crate::args::ArgsKind;
 use crate::extensions::Extensions;
 use crate::point::PointSet;
+use crate::shared::Shared;
 
 /// Everything known about a plugin before one is made.
 #[derive(Clone)]
@@ -47,6 +48,8 @@ pub type Factory = Arc<dyn Fn(&InitCtx<'_>, &Value) -> Result<Extensions, InitEr
 pub struct InitCtx<'a> {
     /// The profile's `schedulerName`.
     pub scheduler_name: &'a str,
+    /// What it shares with its instances in the scheduler's other profiles.
+    pub shared: &'a Shared,
 }
 
 /// Why a plugin could not be made.

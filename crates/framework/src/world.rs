@@ -54,10 +54,10 @@ pub trait ClusterWriter: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum WriteError {
     /// The object is gone.
-    #[error("not found: {0}")]
+    #[error("{0}")]
     NotFound(String),
     /// The object has changed, or has a node already.
-    #[error("conflict: {0}")]
+    #[error("{0}")]
     Conflict(String),
     /// Anything else; may work later.
     #[error("{0}")]

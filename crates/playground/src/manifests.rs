@@ -88,7 +88,9 @@ pub fn read(paths: &[PathBuf], stdin: &mut dyn Read) -> Result<Vec<Manifest>, Ma
             }
         }
         if manifests.len() == before {
-            return Err(ManifestError::Empty { path: path.display().to_string() });
+            let stdin = path.as_os_str() == "-";
+            let path = if stdin { "stdin".to_owned() } else { path.display().to_string() };
+            return Err(ManifestError::Empty { path });
         }
     }
     Ok(manifests)
@@ -171,7 +173,8 @@ fn flatten(
             let message = "items of a list must be a sequence".to_owned();
             return Err(ManifestError::NoObject { origin, message });
         };
-        for (index, item) in items.into_iter().enumerate() {
+        for (index, mut item) in items.into_iter().enumerate() {
+            inherit(&mut item, &value, &kind);
             flatten(format!("{origin}: items[{index}]"), item, manifests)?;
         }
         return Ok(());
@@ -185,6 +188,17 @@ fn flatten(
     }
     manifests.push(Manifest { origin, object: value });
     Ok(())
+}
+
+/// The items of a `NodeList` as the API itself writes it do not say that they
+/// are nodes.
+fn inherit(item: &mut Value, list: &Value, list_kind: &str) {
+    let Some(kind) = list_kind.strip_suffix("List").filter(|kind| !kind.is_empty()) else { return };
+    let Some(fields) = item.as_object_mut() else { return };
+    if !fields.contains_key("kind") && !fields.contains_key("apiVersion") {
+        fields.insert("kind".to_owned(), Value::from(kind));
+        fields.insert("apiVersion".to_owned(), list["apiVersion"].clone());
+    }
 }
 
 /// A file, or the manifests in a directory and below, in order of their names.
@@ -263,6 +277,13 @@ mod tests {
               this is no object of the API"]
         );
         assert!(origins("a: [")[0].starts_with("error: f.yaml: document 1: "));
+    }
+
+    #[test]
+    fn items_of_a_list_of_one_kind_need_not_name_it() {
+        let text = r#"{"apiVersion":"v1","kind":"NodeList","items":[{"metadata":{"name":"a"}}]}"#;
+        let node = parse("f", text).unwrap().remove(0).object;
+        assert_eq!((&node["apiVersion"], &node["kind"]), (&"v1".into(), &"Node".into()));
     }
 
     #[test]

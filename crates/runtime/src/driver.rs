@@ -2,6 +2,7 @@
 //! its effects on their way. Waits for nothing but the next event, so it can
 //! have a thread of its own.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -147,7 +148,15 @@ impl Driver {
                 self.carry_out(effects, Nomination::Clear);
             }
         }
-        while self.tasks.try_join_next().is_some() {}
+        while let Some(ended) = self.tasks.try_join_next() {
+            // Its pod would wait for a report that never comes, and the work on
+            // the way to the end be counted wrongly: better to start anew.
+            if let Err(error) = ended
+                && error.is_panic()
+            {
+                resume_unwind(error.into_panic());
+            }
+        }
     }
 
     /// Waits until there is something to do.

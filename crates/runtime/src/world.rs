@@ -82,7 +82,9 @@ impl LiveCluster {
                     Ok(Whereabouts::Unbound) => tries += 1,
                     // As long as the pod may be on the node, its room there
                     // must not be given away: this does not count as a try.
-                    Err(_) => {}
+                    Err(error) if error.may_pass() => {}
+                    // Whoever may not read pods will not find out by asking on.
+                    Err(_) => tries += 1,
                 }
             } else {
                 tries += 1;
@@ -185,7 +187,7 @@ impl ClusterWriter for LiveCluster {
 }
 
 fn gone(pod: &ObjectKey) -> WriteError {
-    WriteError::NotFound(format!("pod {pod}"))
+    WriteError::NotFound(format!("pod {pod} is gone"))
 }
 
 fn write_error(error: &CallError) -> WriteError {

@@ -8,8 +8,8 @@ use steersman_api::problem::{FieldPath, Problem};
 use steersman_api::strict::append_independent;
 
 use crate::admission::{self, PriorityClasses};
-use crate::expand::Workload;
-use crate::manifest::{InputProblem, Source};
+use crate::expand::{Workload, ephemeral};
+use crate::manifest::{InputProblem, Source, Sourced};
 
 /// More pods than the largest clusters run: a slip of the pen, rather.
 pub(crate) const MAX_PODS: usize = 500_000;
@@ -40,6 +40,8 @@ pub(crate) struct Admitted {
 pub(crate) struct Intake<'a> {
     classes: &'a PriorityClasses,
     pub(crate) pods: Vec<Admitted>,
+    /// The claims of their ephemeral volumes.
+    pub(crate) claims: Vec<Sourced<core_v1::PersistentVolumeClaim>>,
     pub(crate) problems: Vec<InputProblem>,
     /// The last object with a pod that was refused: its other pods, alike but
     /// for their names, would be refused for the same reasons.
@@ -48,7 +50,7 @@ pub(crate) struct Intake<'a> {
 
 impl<'a> Intake<'a> {
     pub(crate) fn new(classes: &'a PriorityClasses) -> Self {
-        Self { classes, pods: Vec::new(), problems: Vec::new(), refused: None }
+        Self { classes, pods: Vec::new(), claims: Vec::new(), problems: Vec::new(), refused: None }
     }
 
     /// Admits `pod`, or reports what is wrong with it.
@@ -71,6 +73,14 @@ impl<'a> Intake<'a> {
             problems.push(Problem::new(&FieldPath::root(), message));
         }
         if problems.is_empty() {
+            if !info.is_bound() {
+                let made = ephemeral::claims(&pod, &info).into_iter().map(|object| Sourced {
+                    object,
+                    source: origin.source.clone(),
+                    order: origin.order,
+                });
+                self.claims.extend(made);
+            }
             let order = (origin.order, self.pods.len());
             self.pods.push(Admitted { pod: Arc::new(info), workload, order });
         } else {

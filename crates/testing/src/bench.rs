@@ -11,6 +11,7 @@ use steersman_framework::cluster::Cluster;
 use steersman_framework::events::{Change, Hint, HintCtx};
 use steersman_framework::extensions::{CycleCtx, Extensions, NodeScore, PrepareCtx};
 use steersman_framework::registry::{Build, Descriptor, InitCtx};
+use steersman_framework::shared::Shared;
 use steersman_framework::signature::{Signable, SignatureBuilder};
 use steersman_framework::state::CycleState;
 use steersman_framework::verdict::{FilterVerdict, PreFilterVerdict, PreScoreVerdict, Rejection};
@@ -53,9 +54,11 @@ impl Bench {
         let Build::Ready(factory) = &descriptor.build else {
             panic!("{} is only planned", descriptor.name)
         };
-        let plugin =
-            factory(&InitCtx { scheduler_name: "default-scheduler" }, &args.expect("args"))
-                .expect("a plugin");
+        let plugin = factory(
+            &InitCtx { scheduler_name: "default-scheduler", shared: &Shared::default() },
+            &args.expect("args"),
+        )
+        .expect("a plugin");
         assert_eq!(
             plugin.points(),
             descriptor.points,

@@ -65,6 +65,7 @@ const CRATES: &[Crate] = &[
     pure("steersman-apimachinery", &[]),
     pure("steersman-apikinds", &["steersman-api", "steersman-apimachinery"]),
     driver("steersman-apiserver", &["steersman-apimachinery"]),
+    driver("steersman-leader-election", &[]),
     driver(
         "steersman-runtime",
         &["steersman-api", "steersman-framework", "steersman-config", "steersman-core"],

@@ -27,6 +27,7 @@ const ROOTS: &[&str] = &[
     "io.k8s.api.authentication.v1.",
     "io.k8s.api.authorization.v1.",
     "io.k8s.api.autoscaling.v1.",
+    "io.k8s.api.autoscaling.v2.",
     "io.k8s.api.batch.v1.",
     "io.k8s.api.coordination.v1.",
     "io.k8s.api.core.v1.",

@@ -155,11 +155,6 @@ fn pod_spec(
             .collect(),
         required_features: features::required_features(spec),
         has_resource_claims: spec.resource_claims.as_ref().is_some_and(|c| !c.is_empty()),
-        has_bound_volumes: spec
-            .volumes
-            .iter()
-            .flatten()
-            .any(|v| v.persistent_volume_claim.is_some() || v.ephemeral.is_some()),
     }
 }
 

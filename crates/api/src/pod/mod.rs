@@ -141,9 +141,6 @@ pub struct PodSpec {
     pub required_features: Box<[Name]>,
     /// Whether the pod names resource claims.
     pub has_resource_claims: bool,
-    /// Whether the pod mounts persistent volume claims or other volumes that
-    /// tie it to nodes.
-    pub has_bound_volumes: bool,
 }
 
 /// A preferred node selector term.

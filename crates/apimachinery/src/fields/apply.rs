@@ -123,7 +123,7 @@ impl Attempt<'_> {
             }
         }
         entries.take(&changed.union(&comparison.removed));
-        let fields = listed.difference(&unowned_fields());
+        let fields = listed.difference(unowned_fields());
         if !fields.is_empty() {
             entries.all.push(Entry {
                 manager: self.manager.clone(),
@@ -207,6 +207,27 @@ fn conflict_error(conflicts: &Conflicts) -> ApiError {
     let mut error = ApiError::new(409, "Conflict", message);
     error.details = Some(json!({ "causes": causes }));
     error
+}
+
+/// Whether a configuration, as a client sent it, can be applied at all: it says
+/// which version its fields are of, and its type declares them.
+///
+/// # Errors
+/// 400 when the version is another one; 500, as the reference has it, when it
+/// does not fit its type.
+pub fn check_config(
+    schema: &Schema,
+    type_name: &str,
+    api_version: &str,
+    config: &Value,
+) -> Result<(), ApiError> {
+    let found = text(config, "/apiVersion");
+    if found != api_version {
+        return Err(ApiError::bad_request(format!(
+            "Incorrect version specified in apply patch. Specified patch version: {found}, expected: {api_version}"
+        )));
+    }
+    check(schema.get_or_any(type_name), config)
 }
 
 fn check(at: At<'_>, config: &Value) -> Result<(), ApiError> {

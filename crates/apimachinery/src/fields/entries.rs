@@ -142,7 +142,7 @@ impl Entries {
     pub(super) fn take(&mut self, fields: &FieldSet) {
         if !fields.is_empty() {
             for entry in &mut self.all {
-                entry.fields = entry.fields.difference(fields);
+                entry.fields = std::mem::take(&mut entry.fields).minus(fields);
             }
         }
         self.all.retain(|entry| !entry.fields.is_empty());

@@ -22,10 +22,11 @@ mod validate;
 #[cfg(test)]
 mod tests;
 
-pub use apply::apply;
+pub use apply::{apply, check_config};
 pub use update::update;
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
@@ -67,19 +68,22 @@ fn reset_fields(at: At<'_>, subresource: &str) -> set::FieldSet {
 }
 
 /// Fields that identify an object or belong to the server. Nobody owns them.
-fn unowned_fields() -> set::FieldSet {
-    set::FieldSet::from_paths(&[
-        &["f:apiVersion"],
-        &["f:kind"],
-        &["f:metadata"],
-        &["f:metadata", "f:name"],
-        &["f:metadata", "f:namespace"],
-        &["f:metadata", "f:creationTimestamp"],
-        &["f:metadata", "f:selfLink"],
-        &["f:metadata", "f:uid"],
-        &["f:metadata", "f:clusterName"],
-        &["f:metadata", "f:generation"],
-        &["f:metadata", "f:managedFields"],
-        &["f:metadata", "f:resourceVersion"],
-    ])
+fn unowned_fields() -> &'static set::FieldSet {
+    static FIELDS: LazyLock<set::FieldSet> = LazyLock::new(|| {
+        set::FieldSet::from_paths(&[
+            &["f:apiVersion"],
+            &["f:kind"],
+            &["f:metadata"],
+            &["f:metadata", "f:name"],
+            &["f:metadata", "f:namespace"],
+            &["f:metadata", "f:creationTimestamp"],
+            &["f:metadata", "f:selfLink"],
+            &["f:metadata", "f:uid"],
+            &["f:metadata", "f:clusterName"],
+            &["f:metadata", "f:generation"],
+            &["f:metadata", "f:managedFields"],
+            &["f:metadata", "f:resourceVersion"],
+        ])
+    });
+    &FIELDS
 }

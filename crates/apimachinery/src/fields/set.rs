@@ -103,29 +103,34 @@ impl FieldSet {
 
     /// Without the members of the other; what is below those stays.
     pub(super) fn difference(&self, other: &Self) -> Self {
-        let mut result = Self { member: self.member && !other.member, below: BTreeMap::new() };
-        for (step, child) in &self.below {
-            let child = match other.below.get(step) {
-                Some(other) => child.difference(other),
-                None => child.clone(),
-            };
-            result.add_below(step.clone(), child);
-        }
-        result
+        self.clone().minus(other)
+    }
+
+    /// The same for a set that is needed no more.
+    pub(super) fn minus(mut self, other: &Self) -> Self {
+        self.member &= !other.member;
+        self.shrink(other, |child, other| child.minus(other));
+        self
     }
 
     /// Without the members of the other and all that is below those.
-    pub(super) fn without_subtrees(&self, other: &Self) -> Self {
-        let mut result = Self { member: self.member, below: BTreeMap::new() };
-        for (step, child) in &self.below {
-            let child = match other.below.get(step) {
-                Some(other) if other.member => continue,
-                Some(other) => child.without_subtrees(other),
-                None => child.clone(),
-            };
-            result.add_below(step.clone(), child);
+    pub(super) fn without_subtrees(mut self, other: &Self) -> Self {
+        self.shrink(other, |child, other| match other.member {
+            true => Self::default(),
+            false => child.without_subtrees(other),
+        });
+        self
+    }
+
+    /// Makes less of what is below the steps that the other has, too.
+    fn shrink(&mut self, other: &Self, less: impl Fn(Self, &Self) -> Self) {
+        for (step, other) in &other.below {
+            let Some(child) = self.below.get_mut(step) else { continue };
+            *child = less(std::mem::take(child), other);
+            if child.is_empty() {
+                self.below.remove(step);
+            }
         }
-        result
     }
 
     /// With the fields of structs that lead to members. Fields of maps and

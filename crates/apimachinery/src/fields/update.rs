@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::compare::compare;
+use super::compare::{Comparison, compare};
 use super::entries::{Entries, Manager};
 use super::{reset_fields, set_managed_fields, take_managed_fields, unowned_fields};
 use crate::schema::{At, Schema};
@@ -73,9 +73,13 @@ pub(super) fn record(
     let old = old.unwrap_or(&nothing);
     let reset = reset_fields(at, &manager.subresource);
     let comparison = compare(at, Some(old), Some(new)).without_subtrees(&reset);
-    let changed = comparison.changed();
-    entries.take(&changed.clone().union(&comparison.removed));
-    let changed = changed.difference(&unowned_fields());
+    let Comparison { added, removed, modified } = comparison;
+    let mut changed = added;
+    changed.add(modified);
+    if !entries.all.is_empty() {
+        entries.take(&removed.union(&changed));
+    }
+    let changed = changed.minus(unowned_fields());
     if !changed.is_empty() {
         let api_version = manager.api_version.clone();
         entries.give(manager, &api_version, changed, now);

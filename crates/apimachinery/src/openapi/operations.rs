@@ -1,7 +1,7 @@
 //! What can be done with resources, free of any version of OpenAPI.
 
 use super::{definitions, prefix};
-use crate::resource::{Action, Resource, Storage};
+use crate::resource::{Action, Resource};
 
 pub(super) const STATUS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Status";
 const DELETE_OPTIONS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
@@ -142,7 +142,7 @@ impl Builder<'_> {
             everywhere.clone()
         };
         let own = || Some(resource.schema.to_owned());
-        if resource.storage == Storage::Nowhere {
+        if !resource.keeps_objects() {
             self.add(&collection, "post", "", own(), own());
             return;
         }
@@ -173,6 +173,7 @@ impl Builder<'_> {
                 Action::Perform | Action::Evict => {
                     self.add(&path, "post", &suffix, body.clone(), body);
                 }
+                Action::Finalize => self.add(&path, "put", &suffix, body.clone(), body),
             }
             self.all[before..].iter_mut().for_each(|operation| operation.kind = kind);
         }

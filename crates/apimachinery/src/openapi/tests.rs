@@ -17,6 +17,7 @@ const PLAIN: Resource = Resource {
     storage: Storage::Own,
     has_status: true,
     subresources: &[],
+    absent: &[],
     rules: &Plain,
 };
 

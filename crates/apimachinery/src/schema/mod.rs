@@ -8,6 +8,7 @@
 mod check;
 mod data;
 mod prune;
+mod quantity;
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{At, Kind, Scalar};
+use super::{At, Kind, Scalar, quantity};
 
 pub(super) fn prune(at: At<'_>, value: &mut Value) {
     match (at.kind(), value) {
@@ -25,7 +25,23 @@ pub(super) fn prune(at: At<'_>, value: &mut Value) {
                 fill_null(at, item);
             }
         }
+        (Kind::Scalar(Scalar::Quantity), value) => write_quantity(value),
         _ => {}
+    }
+}
+
+/// Quantities may be given as numbers, and are texts ever after.
+fn write_quantity(value: &mut Value) {
+    let written = match value {
+        Value::Number(number) => {
+            let text = number.to_string();
+            Some(quantity::canonical(&text).unwrap_or(text))
+        }
+        Value::String(text) => quantity::canonical(text),
+        _ => None,
+    };
+    if let Some(text) = written {
+        *value = Value::String(text);
     }
 }
 

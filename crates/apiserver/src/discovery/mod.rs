@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use http::Response;
 use serde_json::{Value, json};
 use steersman_apimachinery::error::ApiError;
-use steersman_apimachinery::resource::{Action, Resource, Storage};
+use steersman_apimachinery::resource::{Action, Resource};
 
 use crate::rest::{Body, Incoming, Offer, Shape, json as answer, negotiate, no_such_path, value};
 use crate::server::Inner;
@@ -131,10 +131,10 @@ fn groups_of(resources: &'static [Resource]) -> Groups {
 
 /// What can be done with a resource.
 fn verbs(resource: &Resource) -> &'static [&'static str] {
-    if resource.storage == Storage::Nowhere {
-        &["create"]
-    } else {
+    if resource.keeps_objects() {
         &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
+    } else {
+        &["create"]
     }
 }
 
@@ -144,6 +144,7 @@ fn sub_verbs(action: Action) -> &'static [&'static str] {
     match action {
         Action::View => STATUS_VERBS,
         Action::Perform | Action::Evict => &["create"],
+        Action::Finalize => &["update"],
     }
 }
 

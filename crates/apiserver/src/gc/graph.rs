@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Uid, propagation};
+use super::{Uid, propagation, split};
 use crate::meta;
 use crate::registry::Registry;
 use crate::store::TableId;
@@ -28,6 +28,7 @@ struct Node {
 
 struct Owner {
     uid: Uid,
+    name: String,
     /// The owner's deletion waits for this object's.
     blocks: bool,
     /// Of a kind that is not served here, so nobody can say whether it is gone.
@@ -50,6 +51,8 @@ enum State {
 pub(super) enum Verdict {
     Keep,
     Delete(Option<Propagation>),
+    /// Its owners are no longer to wait for it.
+    Unblock,
     /// Take away these owners.
     Disown(Vec<Uid>),
     /// Nothing is left that it waited for.
@@ -61,14 +64,15 @@ pub(super) enum Verdict {
 }
 
 impl Graph {
-    /// Notes an object as it is now; its uid if there may be something to do.
+    /// Notes an object as it is now; it and its owners, as far as there may be
+    /// something to do about them.
     pub(super) fn see(
         &mut self,
         registry: &Registry,
         table: TableId,
         key: &Arc<str>,
         object: &Value,
-    ) -> Option<Uid> {
+    ) -> Vec<Uid> {
         let uid: Uid = Arc::from(meta::uid(object));
         let owners: Vec<Owner> = meta::owner_references(object)
             .iter()
@@ -76,12 +80,18 @@ impl Graph {
                 let text = |field| reference.get(field).and_then(Value::as_str).unwrap_or("");
                 Owner {
                     uid: Arc::from(text("uid")),
+                    name: text("name").to_owned(),
                     blocks: reference.get("blockOwnerDeletion") == Some(&Value::Bool(true)),
                     is_foreign: registry.of_kind(text("apiVersion"), text("kind")).is_none(),
                 }
             })
             .collect();
+        let mut affected = Vec::new();
         if let Some(before) = self.nodes.get(&uid) {
+            // Owners that waited for it, and need not any more.
+            let waits = |uid: &Uid| owners.iter().any(|owner| owner.uid == *uid && owner.blocks);
+            let unblocked = before.owners.iter().filter(|owner| owner.blocks && !waits(&owner.uid));
+            affected.extend(unblocked.map(|owner| owner.uid.clone()));
             let gone: Vec<Uid> = before.owners.iter().map(|owner| owner.uid.clone()).collect();
             self.unlink(&uid, gone);
         }
@@ -92,7 +102,8 @@ impl Graph {
         let is_interesting = !owners.is_empty() || state != State::Present;
         let node = Node { table, key: key.clone(), owners, state };
         self.nodes.insert(uid.clone(), node);
-        is_interesting.then_some(uid)
+        affected.extend(is_interesting.then_some(uid));
+        affected
     }
 
     /// Forgets an object that is gone; whoever may have waited for that.
@@ -130,7 +141,8 @@ impl Graph {
     fn judge_owners(&self, uid: &Uid, node: &Node) -> Verdict {
         let (mut solid, mut waiting, mut gone) = (0, Vec::new(), Vec::new());
         for owner in &node.owners {
-            match self.nodes.get(&owner.uid).map(|node| node.state) {
+            let found = self.nodes.get(&owner.uid).filter(|found| can_own(found, owner, node));
+            match found.map(|found| found.state) {
                 Some(State::WaitsForDependents) => waiting.push(owner.uid.clone()),
                 Some(_) => solid += 1,
                 None if owner.is_foreign => solid += 1,
@@ -141,11 +153,22 @@ impl Graph {
         match (solid, waiting.is_empty(), gone.is_empty()) {
             (0, true, true) => Verdict::Keep,
             (0, true, false) => Verdict::Delete(Some(Propagation::Background)),
+            // In a circle everybody would wait for everybody.
+            (0, false, _) if self.is_waited_for_by_dependents(uid, node) => Verdict::Unblock,
             (0, false, _) => Verdict::Delete(propagation(has_dependents)),
             (_, true, true) => Verdict::Keep,
             // With another owner left it stays, and those that go are let go.
             _ => Verdict::Disown(waiting.into_iter().chain(gone).collect()),
         }
+    }
+
+    /// Whether an object that owners wait for has dependents that wait themselves:
+    /// one of those may be the owner.
+    fn is_waited_for_by_dependents(&self, uid: &Uid, node: &Node) -> bool {
+        let waits = |dependent: Uid| {
+            self.nodes.get(&dependent).is_some_and(|node| node.state == State::WaitsForDependents)
+        };
+        node.owners.iter().any(|owner| owner.blocks) && self.dependents_of(uid).any(waits)
     }
 
     /// Dependents that nobody has told to go yet.
@@ -168,6 +191,16 @@ impl Graph {
             }
         }
     }
+}
+
+/// Whether the object that has an owner's uid is the one that the reference
+/// names: it has that name, and is in the dependent's namespace or in none.
+fn can_own(found: &Node, owner: &Owner, dependent: &Node) -> bool {
+    let (namespace, name) = split(&found.key);
+    let (own, _) = split(&dependent.key);
+    // Nobody can look for the owner of an object without a namespace; it is left
+    // in peace.
+    name == owner.name && (namespace.is_empty() || own.is_empty() || namespace == own)
 }
 
 fn state(object: &Value) -> State {

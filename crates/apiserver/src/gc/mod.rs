@@ -146,9 +146,7 @@ impl Collector {
         let value = &object.value;
         self.expiry.see(table, key, self.server.inner.now());
         self.emptying.see(&self.server.inner, table, value);
-        if let Some(uid) = self.graph.see(&self.server.inner.registry, table, key, value) {
-            self.dirty.insert(uid);
-        }
+        self.dirty.extend(self.graph.see(&self.server.inner.registry, table, key, value));
     }
 
     /// Does some of what there is to do; `false` if there is nothing.
@@ -213,6 +211,7 @@ impl Collector {
                 };
                 settled(self.writer(table).delete(namespace, name, &options).map(drop))
             }
+            Verdict::Unblock => self.unblock(uid),
             Verdict::Disown(owners) => self.disown(uid, &owners),
             Verdict::Finish => self.remove_finalizer(uid, FOREGROUND),
             Verdict::Release(dependents) => {
@@ -239,6 +238,17 @@ impl Collector {
             });
             let left = if references.is_empty() { Value::Null } else { Value::from(references) };
             meta::set(object, "ownerReferences", left);
+        })
+    }
+
+    /// Lets an object's owners go before it.
+    fn unblock(&self, uid: &Uid) -> Result<(), ApiError> {
+        self.change(uid, &mut |object| {
+            let mut references = meta::owner_references(object).to_vec();
+            for reference in references.iter_mut().filter(|reference| reference.is_object()) {
+                reference["blockOwnerDeletion"] = Value::Bool(false);
+            }
+            meta::set(object, "ownerReferences", Value::from(references));
         })
     }
 

@@ -196,3 +196,55 @@ async fn a_collector_that_starts_late_catches_up() {
     assert!(!exists(&harness, "child").await);
     assert_eq!(harness.get(&format!("{PODS}/p")).await.code, 200);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_circle_of_owners_goes_in_the_foreground_too() {
+    let harness = collected();
+    let one = owned(&harness, "one", &[]).await;
+    let two = owned(&harness, "two", &[&one]).await;
+    let three = owned(&harness, "three", &[&two]).await;
+    let references = json!([{
+        "apiVersion": "v1", "kind": "ConfigMap", "name": "three",
+        "uid": three["metadata"]["uid"], "blockOwnerDeletion": true,
+    }]);
+    let patch = json!({ "metadata": { "ownerReferences": references } });
+    harness.patch(&format!("{CONFIG_MAPS}/one"), crate::harness::MERGE, &patch).await.ok();
+    delete(&harness, "one", "Foreground").await;
+    settle().await;
+    for name in ["one", "two", "three"] {
+        assert!(!exists(&harness, name).await, "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_in_another_namespace_or_of_another_name_is_none() {
+    let harness = collected();
+    let elsewhere = "/api/v1/namespaces/kube-system/configmaps";
+    let distant = harness.post(elsewhere, &config_map("distant")).await.ok();
+    let mut misnamed = owned(&harness, "near", &[]).await;
+    misnamed["metadata"]["name"] = json!("other");
+    owned(&harness, "child-of-distant", &[&distant]).await;
+    owned(&harness, "child-of-misnamed", &[&misnamed]).await;
+    settle().await;
+    assert!(!exists(&harness, "child-of-distant").await);
+    assert!(!exists(&harness, "child-of-misnamed").await);
+    assert!(exists(&harness, "near").await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_goes_when_a_dependent_that_it_waits_for_is_let_go() {
+    let harness = collected();
+    let owner = owned(&harness, "owner", &[]).await;
+    owned(&harness, "child", &[&owner]).await;
+    let uri = format!("{CONFIG_MAPS}/child");
+    let kept = json!({ "metadata": { "finalizers": ["example.com/wait"] } });
+    harness.patch(&uri, crate::harness::MERGE, &kept).await.ok();
+    delete(&harness, "owner", "Foreground").await;
+    settle().await;
+    assert!(exists(&harness, "owner").await);
+    let freed = json!({ "metadata": { "ownerReferences": null } });
+    harness.patch(&uri, crate::harness::MERGE, &freed).await.ok();
+    settle().await;
+    assert!(!exists(&harness, "owner").await);
+    assert!(exists(&harness, "child").await);
+}

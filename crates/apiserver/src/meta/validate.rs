@@ -13,6 +13,9 @@ const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 const NAME_PART: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
+/// Finalizers that need no prefix.
+const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
+
 /// What is wrong with a new object's metadata.
 pub(crate) fn check_create(resource: &Resource, object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
@@ -25,6 +28,13 @@ pub(crate) fn check_create(resource: &Resource, object: &Value) -> Vec<FieldErro
         }
     }
     check_parts(object, &mut errors);
+    for (index, finalizer) in finalizers(object).into_iter().enumerate() {
+        if !finalizer.contains('/') && !STANDARD_FINALIZERS.contains(&finalizer) {
+            let path = format!("metadata.finalizers[{index}]");
+            let why = "name is neither a standard finalizer name nor is it fully qualified";
+            errors.push(FieldError::invalid(path, finalizer, why));
+        }
+    }
     errors
 }
 

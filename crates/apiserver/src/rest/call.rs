@@ -89,6 +89,12 @@ impl<'a> Call<'a> {
                 format!("fieldManager: Too long: may not be more than {LONGEST_MANAGER} bytes");
             return Err(ApiError::new(422, "Invalid", message));
         }
+        if named.chars().any(char::is_control) {
+            let message = format!(
+                "fieldManager: Invalid value: {named:?}: should only contain printable characters"
+            );
+            return Err(ApiError::new(422, "Invalid", message));
+        }
         if !named.is_empty() {
             return Ok(named);
         }

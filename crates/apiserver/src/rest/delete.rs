@@ -111,7 +111,7 @@ pub(super) fn read_options(body: &Value) -> Result<(DeleteOptions, bool), ApiErr
     let text = |path: &str| body.pointer(path).and_then(Value::as_str).map(str::to_owned);
     let policy = text("/propagationPolicy").unwrap_or_default();
     let orphan = body.get("orphanDependents").and_then(Value::as_bool);
-    let dry_run = body.get("dryRun").and_then(Value::as_array).is_some_and(|all| !all.is_empty());
+    let dry_run = dry_run(body)?;
     let options = DeleteOptions {
         grace: body.get("gracePeriodSeconds").and_then(Value::as_i64),
         propagation: propagation(&policy, orphan)?,
@@ -119,6 +119,22 @@ pub(super) fn read_options(body: &Value) -> Result<(DeleteOptions, bool), ApiErr
         resource_version: text("/preconditions/resourceVersion"),
     };
     Ok((options, dry_run))
+}
+
+/// Whether nothing is to be deleted: `dryRun` is a list, of which the only
+/// entry there is, is `All`.
+fn dry_run(body: &Value) -> Result<bool, ApiError> {
+    let stages = body.get("dryRun").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    match stages.iter().find(|stage| *stage != "All") {
+        None => Ok(!stages.is_empty()),
+        Some(other) => Err(ApiError::new(
+            422,
+            "Invalid",
+            format!(
+                "DeleteOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: {other}: supported values: \"All\""
+            ),
+        )),
+    }
 }
 
 fn propagation(policy: &str, orphan: Option<bool>) -> Result<Option<Propagation>, ApiError> {

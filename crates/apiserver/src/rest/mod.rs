@@ -10,6 +10,7 @@ mod create;
 mod delete;
 mod evict;
 mod get;
+mod intake;
 mod list;
 mod negotiate;
 mod patch;
@@ -22,13 +23,14 @@ mod table;
 mod update;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::request::Parts;
 use http::{Method, Request, Response, header};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde_json::json;
 use steersman_apimachinery::error::ApiError;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::call::Call;
@@ -45,8 +47,8 @@ use crate::auth::User;
 use crate::server::ApiServer;
 use crate::{discovery, health, openapi, version};
 
-/// The largest body, in bytes: as much as the reference takes.
-const BODY_LIMIT: usize = 3 * 1024 * 1024;
+/// How long a body may take to arrive.
+const BODY_TIME: Duration = Duration::from_secs(60);
 
 /// Answers a request of a user; `None` is nobody known, who may ask how the
 /// server is and no more. Watches end when `closing` is cancelled.
@@ -69,9 +71,13 @@ where
             None => respond::error(&ApiError::new(401, "Unauthorized", "Unauthorized")),
         };
     };
-    let body = match Limited::new(body, BODY_LIMIT).collect().await {
-        Ok(body) => body.to_bytes(),
-        Err(error) => return respond::error(&unreadable(error.as_ref())),
+    let body = match timeout(BODY_TIME, intake::read(body)).await {
+        Ok(Ok(body)) => body,
+        Ok(Err(error)) => return respond::error(&error),
+        Err(_) => {
+            let message = "the request's body did not arrive in time";
+            return respond::error(&ApiError::new(408, "Timeout", message));
+        }
     };
     let user = match impersonated(user, &parts) {
         Ok(user) => user,
@@ -126,19 +132,21 @@ pub(crate) fn no_such_path() -> ApiError {
     ApiError { details: Some(json!({})), ..ApiError::new(404, "NotFound", message) }
 }
 
-fn unreadable(error: &(dyn std::error::Error + 'static)) -> ApiError {
-    if error.is::<LengthLimitError>() {
-        let message = format!("Request entity too large: limit is {BODY_LIMIT}");
-        return ApiError::new(413, "RequestEntityTooLarge", message);
-    }
-    ApiError::bad_request(format!("cannot read the request's body: {error}"))
-}
-
 /// Who the request is to be taken for. Only masters may speak for others.
 fn impersonated(user: &User, parts: &Parts) -> Result<User, ApiError> {
     let text = |value: &header::HeaderValue| value.to_str().map(str::to_owned).unwrap_or_default();
     let Some(name) = parts.headers.get("impersonate-user").map(text) else {
-        return Ok(user.clone());
+        // Whoever asks to be less than they are must not be taken for more.
+        let halves = ["impersonate-group", "impersonate-uid"];
+        let is_half = |name: &&header::HeaderName| {
+            halves.contains(&name.as_str()) || name.as_str().starts_with("impersonate-extra-")
+        };
+        return match parts.headers.keys().find(is_half) {
+            Some(half) => {
+                Err(ApiError::bad_request(format!("{half} is given without impersonate-user")))
+            }
+            None => Ok(user.clone()),
+        };
     };
     if !user.is_master() {
         let message = format!(

@@ -101,6 +101,12 @@ fn apply(
     force: bool,
     part: Part,
 ) -> Result<Response<Body>, ApiError> {
+    fields::check_config(
+        Schema::kubernetes(),
+        call.resource.schema,
+        &call.resource.api_version(),
+        &config.value,
+    )?;
     let config = call.conform(config)?;
     if meta::has_managed_fields(&config) {
         return Err(ApiError::bad_request("metadata.managedFields must be nil"));
@@ -163,6 +169,7 @@ fn conform_result(call: &Call<'_>, new: Value, old: &Value) -> Result<Value, Api
             meta::keep(&mut new, old, field);
         }
     }
+    super::update::check_name(call, &new)?;
     Ok(new)
 }
 

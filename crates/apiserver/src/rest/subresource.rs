@@ -11,7 +11,7 @@ use super::patch::Patch;
 use super::respond::Body;
 use super::{Call, evict, get, method_not_allowed, no_such_path, patch, update};
 use crate::meta;
-use crate::writes::Proposal;
+use crate::writes::{MODIFIED, Proposal};
 
 pub(super) fn answer(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     if call.path.subresource == "status" && call.resource.has_status {
@@ -21,6 +21,11 @@ pub(super) fn answer(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
             Method::PATCH => patch::write(call, Part::Status),
             _ => Err(method_not_allowed()),
         };
+    }
+    if let Some(absent) = call.resource.absent.iter().find(|sub| sub.name == call.path.subresource)
+    {
+        call.writer()?.get(&call.path.namespace, &call.path.name)?;
+        return Err(ApiError::new(501, "NotImplemented", absent.why));
     }
     let found = call.resource.subresource(&call.path.subresource);
     let subresource = found.ok_or_else(no_such_path)?;
@@ -32,6 +37,7 @@ pub(super) fn answer(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
         }
         (Action::View, &(Method::PUT | Method::PATCH)) => write_view(call, subresource),
         (Action::Perform, &Method::POST) => perform(call, subresource),
+        (Action::Finalize, &Method::PUT) => finalize(call, subresource),
         (Action::Evict, &Method::POST) => evict::answer(call, subresource),
         _ => Err(method_not_allowed()),
     }
@@ -119,6 +125,29 @@ fn write_view(call: &Call<'_>, subresource: &Subresource) -> Result<Response<Bod
     })?;
     let shown = view(call, subresource, &call.shown(&written))?;
     Ok(call.respond_value(200, &shown))
+}
+
+/// Says what an object still waits for: its last word lets it go.
+fn finalize(call: &Call<'_>, subresource: &Subresource) -> Result<Response<Body>, ApiError> {
+    let wanted = body(call, subresource, call.document()?)?;
+    let finalizers = wanted.pointer("/spec/finalizers").cloned().unwrap_or_else(|| json!([]));
+    let (namespace, name) = (call.path.namespace.as_str(), call.path.name.as_str());
+    let object = call.writer()?.modify(namespace, name, &mut |object| {
+        for field in ["resourceVersion", "uid"] {
+            let given = meta::text(&wanted, field);
+            if !given.is_empty() && given != meta::text(object, field) {
+                return Err(ApiError::conflict(call.resource, name, MODIFIED));
+            }
+        }
+        if let Some(fields) = object.as_object_mut() {
+            let spec = fields.entry("spec").or_insert_with(|| json!({}));
+            if spec.is_object() {
+                spec["finalizers"] = finalizers.clone();
+            }
+        }
+        Ok(object.clone())
+    })?;
+    Ok(call.respond_value(200, &object))
 }
 
 fn perform(call: &Call<'_>, subresource: &Subresource) -> Result<Response<Body>, ApiError> {

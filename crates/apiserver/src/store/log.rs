@@ -53,14 +53,16 @@ impl Log {
         Self { window: window.max(1), changes: VecDeque::new(), dropped: 0, oldest: revision }
     }
 
-    pub(super) fn push(&mut self, change: Change) {
-        if self.changes.len() == self.window
-            && let Some(gone) = self.changes.pop_front()
-        {
+    /// Adds an entry; the oldest one comes back if there is no room for both.
+    pub(super) fn push(&mut self, change: Change) -> Option<Arc<Change>> {
+        let full = self.changes.len() == self.window;
+        let gone = if full { self.changes.pop_front() } else { None };
+        if let Some(gone) = &gone {
             self.dropped += 1;
             self.oldest = gone.revision;
         }
         self.changes.push_back(Arc::new(change));
+        gone
     }
 
     /// The position behind the newest entry.

@@ -18,6 +18,7 @@ mod table;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use imbl::OrdMap;
 use parking_lot::RwLock;
 use serde_json::Value;
@@ -25,6 +26,7 @@ use tokio::sync::watch;
 
 pub(crate) use self::log::{Behind, Change, ChangeKind};
 pub(crate) use self::object::{Stored, key};
+use self::object::Draft;
 use self::table::Table;
 
 /// Objects of one resource by key.
@@ -135,6 +137,22 @@ impl Store {
         expected: Option<u64>,
         write: Write,
     ) -> Result<Arc<Stored>, Raced> {
+        self.commit_keeping(table, key, expected, write, None)
+    }
+
+    /// The same for an object whose `managedFields`, in JSON, stand beside it.
+    pub(crate) fn commit_keeping(
+        &self,
+        table: TableId,
+        key: &str,
+        expected: Option<u64>,
+        write: Write,
+        managed: Option<Bytes>,
+    ) -> Result<Arc<Stored>, Raced> {
+        let (draft, stays) = match write {
+            Write::Put(object) => (Draft::new(object, managed), true),
+            Write::Remove(object) => (Draft::new(object, managed), false),
+        };
         let mut state = self.state.write();
         let State { revision, tables } = &mut *state;
         let table = &mut tables[table.0];
@@ -142,9 +160,13 @@ impl Store {
             return Err(Raced);
         }
         *revision += 1;
-        let stored = table.write(key, *revision, write);
         let newest = *revision;
+        let (stored, forgotten) = match stays {
+            true => table.put(key, newest, draft),
+            false => table.remove(key, newest, draft),
+        };
         drop(state);
+        drop(forgotten);
         self.revision.send_modify(|known| *known = newest.max(*known));
         Ok(stored)
     }

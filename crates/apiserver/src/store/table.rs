@@ -5,7 +5,11 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::log::{Change, ChangeKind, Log};
-use super::{Objects, Stored, Write};
+use super::object::Draft;
+use super::{Objects, Stored};
+
+/// What is stored now, and what the log forgot.
+pub(super) type Written = (Arc<Stored>, Option<Arc<Change>>);
 
 pub(super) struct Table {
     objects: Objects,
@@ -34,28 +38,35 @@ impl Table {
         self.end.subscribe()
     }
 
-    /// Carries out a write and tells those who wait.
-    pub(super) fn write(&mut self, key: &str, revision: u64, write: Write) -> Arc<Stored> {
-        let previous = self.objects.get_key_value(key);
-        let previous = previous.map(|(key, object)| (key.clone(), object.clone()));
-        let (key, previous) = match previous {
-            Some((key, object)) => (key, Some(object)),
+    /// Adds or replaces an object and tells those who wait. Beside it comes
+    /// what the log forgets for it, which takes its time to be dropped.
+    pub(super) fn put(&mut self, key: &str, revision: u64, draft: Draft) -> Written {
+        let (key, previous) = self.known(key);
+        let stored = draft.stamp(revision);
+        self.objects.insert(key.clone(), stored.clone());
+        let kind = if previous.is_none() { ChangeKind::Added } else { ChangeKind::Modified };
+        self.note(Change { revision, kind, key, object: stored, previous })
+    }
+
+    /// Removes an object, likewise; the draft is how it was last.
+    pub(super) fn remove(&mut self, key: &str, revision: u64, draft: Draft) -> Written {
+        let (key, previous) = self.known(key);
+        self.objects.remove(&key);
+        let (object, kind) = (draft.stamp(revision), ChangeKind::Deleted);
+        self.note(Change { revision, kind, key, object, previous })
+    }
+
+    fn known(&self, key: &str) -> (Arc<str>, Option<Arc<Stored>>) {
+        match self.objects.get_key_value(key) {
+            Some((key, object)) => (key.clone(), Some(object.clone())),
             None => (Arc::from(key), None),
-        };
-        let (kind, stored) = match write {
-            Write::Put(object) => {
-                let stored = Stored::new(object, revision);
-                self.objects.insert(key.clone(), stored.clone());
-                let is_new = previous.is_none();
-                (if is_new { ChangeKind::Added } else { ChangeKind::Modified }, stored)
-            }
-            Write::Remove(object) => {
-                self.objects.remove(&key);
-                (ChangeKind::Deleted, Stored::new(object, revision))
-            }
-        };
-        self.log.push(Change { revision, kind, key, object: stored.clone(), previous });
+        }
+    }
+
+    fn note(&mut self, change: Change) -> Written {
+        let stored = change.object.clone();
+        let forgotten = self.log.push(change);
         self.end.send_replace(self.log.end());
-        stored
+        (stored, forgotten)
     }
 }

@@ -111,3 +111,32 @@ fn field_ownership_is_sent_but_not_kept_as_a_tree() {
     assert!(stored.value["metadata"].get("managedFields").is_none());
     assert_eq!(stored.full()["metadata"]["managedFields"][0]["manager"], "m");
 }
+
+#[test]
+fn what_is_written_is_the_object_with_its_revision() {
+    let store = Store::new(1, 8, 100);
+    let fields = json!([{ "manager": "m", "fieldsV1": { "f:metadata": {} } }]);
+    let cases = [
+        json!({ "metadata": { "name": "a" } }),
+        json!({ "metadata": {} }),
+        json!({ "kind": "K", "metadata": { "labels": { "resourceVersion": "x" }, "uid": "u" } }),
+        json!({ "metadata": { "managedFields": fields, "annotations": { "b": "\"" } }, "z": [] }),
+        json!({ "metadata": { "managedFields": fields, "resourceVersion": "7" }, "status": {} }),
+        json!({ "a": { "metadata": { "resourceVersion": "x" } }, "metadata": { "zz": 1 } }),
+    ];
+    for (at, object) in cases.into_iter().enumerate() {
+        let key = at.to_string();
+        let stored = store.commit(T, &key, None, Write::Put(object.clone())).unwrap();
+        let mut expected = object;
+        expected["metadata"]["resourceVersion"] = stored.revision.to_string().into();
+        assert_eq!(String::from_utf8_lossy(&stored.json), expected.to_string());
+
+        // The same again, without reading the ownership.
+        let (put, known) = (Write::Put((*stored.value).clone()), Some(stored.revision));
+        let managed = stored.managed_fields();
+        let again = store.commit_keeping(T, &key, known, put, managed).unwrap();
+        expected["metadata"]["resourceVersion"] = again.revision.to_string().into();
+        assert_eq!(String::from_utf8_lossy(&again.json), expected.to_string());
+        assert_eq!(again.value["metadata"].get("managedFields"), None);
+    }
+}

@@ -20,7 +20,7 @@ use steersman_apimachinery::rules::Request;
 
 pub(crate) use self::delete::{DeleteOptions, Deleted, Propagation};
 pub(crate) use self::namespaces::is_immortal;
-pub(crate) use self::update::Proposal;
+pub(crate) use self::update::{MODIFIED, Proposal};
 use crate::auth::User;
 use crate::registry::Entry;
 use crate::server::Inner;

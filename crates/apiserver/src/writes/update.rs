@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde_json::Value;
 use steersman_apimachinery::error::{ApiError, FieldError};
 use steersman_apimachinery::rules::Part;
@@ -30,7 +31,7 @@ impl Proposal {
     }
 }
 
-const MODIFIED: &str =
+pub(crate) const MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
 
 /// Metadata that no request changes.
@@ -65,14 +66,15 @@ impl Writer<'_> {
             if is_same(&new, &old) {
                 return Ok(found);
             }
-            if let Some(written) = self.put(&found, namespace, name, new)? {
+            if let Some(written) = self.put(&found, namespace, name, new, None)? {
                 return Ok(written);
             }
         }
     }
 
     /// Changes an object in storage form, without admission and validation:
-    /// for what the server itself does to it.
+    /// for what the server itself does to it. Who owns which field is not seen
+    /// and stays as it is.
     pub(crate) fn modify<T>(
         &self,
         namespace: &str,
@@ -81,10 +83,13 @@ impl Writer<'_> {
     ) -> Result<T, ApiError> {
         loop {
             let found = self.get(namespace, name)?;
-            let old = found.full();
-            let mut new = old.clone();
+            let mut new = (*found.value).clone();
             let answer = change(&mut new)?;
-            if new == old || self.put(&found, namespace, name, new)?.is_some() {
+            if new == *found.value {
+                return Ok(answer);
+            }
+            let managed = found.managed_fields();
+            if self.put(&found, namespace, name, new, managed)?.is_some() {
                 return Ok(answer);
             }
         }
@@ -98,14 +103,15 @@ impl Writer<'_> {
         namespace: &str,
         name: &str,
         new: Value,
+        managed: Option<Bytes>,
     ) -> Result<Option<Arc<Stored>>, ApiError> {
         if self.dry_run {
             return Ok(Some(Stored::unstored(new)));
         }
         let write = if is_finished(self, &new) { Write::Remove(new) } else { Write::Put(new) };
         let key = key(namespace, name);
-        let written = self.server.store.commit(self.table()?, &key, Some(found.revision), write);
-        Ok(written.ok())
+        let (store, known) = (&self.server.store, Some(found.revision));
+        Ok(store.commit_keeping(self.table()?, &key, known, write, managed).ok())
     }
 
     fn prepare_changed(

@@ -13,7 +13,7 @@ use steersman_framework::events::{Change, Hint, HintCtx};
 use super::entry::Entry;
 use super::{Happened, Nomination, SchedulingQueue, WakeReason};
 use crate::profile::{PluginSet, Profile, WakeSlot};
-use crate::runner::run_quietly;
+use crate::runner::guarded;
 
 /// How often pods were woken, and how often in vain.
 #[derive(Clone, Debug, Default)]
@@ -103,7 +103,7 @@ impl SchedulingQueue {
         let woken = listening(profile, entry.rejected_by, happened).find(|wake| {
             let Some((_, hints)) = &wake.hints else { return true };
             // A hint that fails must not leave the pod behind.
-            run_quietly(wake.name, || hints.hint(&ctx, &happened.change))
+            guarded(|| hints.hint(&ctx, &happened.change))
                 .map_or(true, |hint| hint == Hint::Queue)
         })?;
         Some(WakeReason { event: happened.event.to_string(), plugin: woken.name })

@@ -90,7 +90,7 @@ async fn bind(
     if !bound {
         let plugin = profile.bind.last().map_or("", |slot| slot.name);
         let error = PluginError("no Bind plugin took the pod".to_owned());
-        return Err(Failed { plugin, error });
+        return Err(Failed { point: ExtensionPoint::Bind, plugin, error });
     }
     for slot in &profile.post_bind {
         let call = call(ExtensionPoint::PostBind, slot.name, &ctx);
@@ -128,7 +128,7 @@ async fn run<'a, T: Answer>(
             Err(error) => steersman_framework::observer::Outcome::Error(&error.0),
         },
     );
-    answer.map_err(|error| Failed { plugin: call.plugin, error })
+    answer.map_err(|error| Failed { point: call.point, plugin: call.plugin, error })
 }
 
 impl Answer for BindVerdict {

@@ -1,5 +1,6 @@
 //! Filter: can a node run the pod? Pods nominated to the node are counted.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use steersman_api::node_info::NodeInfo;
@@ -79,7 +80,8 @@ impl FilterSet<'_> {
             if report {
                 observer.before(call);
             }
-            let answer = run_quietly(slot.name, || slot.plugin.filter(&ctx, node));
+            let answer =
+                run_quietly(ExtensionPoint::Filter, slot.name, || slot.plugin.filter(&ctx, node));
             if report {
                 observer.after(
                     call,
@@ -133,20 +135,27 @@ impl FilterSet<'_> {
             }
             let Some(extension) = slot.plugin.extensions() else { continue };
             let mut ctx = PrepareCtx { pod: self.pod, cluster: self.cluster, state };
-            run_quietly(slot.name, || call(extension, &mut ctx))?;
+            run_quietly(ExtensionPoint::PreFilter, slot.name, || call(extension, &mut ctx))?;
         }
         Ok(())
     }
 }
 
-impl WhatIf for FilterSet<'_> {
+/// The filters, asked about nodes as they might be.
+pub(crate) struct Trials<'a> {
+    pub(crate) filters: &'a FilterSet<'a>,
+    /// The plugins that said no.
+    pub(crate) said_no: Cell<PluginSet>,
+}
+
+impl WhatIf for Trials<'_> {
     fn add_pod(
         &self,
         state: &mut CycleState,
         pod: Arc<PodInfo>,
         node: &mut NodeInfo,
     ) -> Result<(), PluginError> {
-        self.add(state, pod, node).map_err(|failed| PluginError(failed.to_string()))
+        self.filters.add(state, pod, node).map_err(|failed| PluginError(failed.to_string()))
     }
 
     fn remove_pod(
@@ -155,13 +164,18 @@ impl WhatIf for FilterSet<'_> {
         pod: &PodInfo,
         node: &mut NodeInfo,
     ) -> Result<(), PluginError> {
-        self.remove(state, pod, node).map_err(|failed| PluginError(failed.to_string()))
+        self.filters.remove(state, pod, node).map_err(|failed| PluginError(failed.to_string()))
     }
 
     fn filter(&self, state: &CycleState, node: &NodeInfo) -> Result<FilterVerdict, PluginError> {
-        match self.check(state, node, &mut Unobserved) {
+        match self.filters.check(state, node, &mut Unobserved) {
             Ok(NodeAnswer::Fit) => Ok(FilterVerdict::Fit),
-            Ok(NodeAnswer::Rejected(_, rejected)) => Ok(FilterVerdict::Reject(rejected.rejection)),
+            Ok(NodeAnswer::Rejected(plugin, rejected)) => {
+                let mut said_no = self.said_no.get();
+                said_no.insert(plugin);
+                self.said_no.set(said_no);
+                Ok(FilterVerdict::Reject(rejected.rejection))
+            }
             Err(failed) => Err(PluginError(failed.to_string())),
         }
     }

@@ -2,6 +2,7 @@
 
 use steersman_api::pod::PodInfo;
 use steersman_framework::cluster::Cluster;
+use steersman_framework::point::ExtensionPoint;
 use steersman_framework::verdict::PreEnqueueVerdict;
 
 use super::run_quietly;
@@ -18,7 +19,8 @@ pub(crate) struct Gate {
 /// plugin that fails keeps the pod out too: its events bring it back.
 pub(crate) fn pre_enqueue(profile: &Profile, pod: &PodInfo, cluster: &Cluster) -> Option<Gate> {
     profile.pre_enqueue.iter().find_map(|slot| {
-        let reason = match run_quietly(slot.name, || slot.plugin.pre_enqueue(pod, cluster)) {
+        let ask = || slot.plugin.pre_enqueue(pod, cluster);
+        let reason = match run_quietly(ExtensionPoint::PreEnqueue, slot.name, ask) {
             Ok(PreEnqueueVerdict::Admit) => return None,
             Ok(PreEnqueueVerdict::Gate(reason)) => reason.into_owned(),
             Err(failed) => failed.to_string(),

@@ -14,23 +14,26 @@ mod score;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use steersman_framework::observer::{Call, Observer, Outcome};
+use steersman_framework::point::ExtensionPoint;
 use steersman_framework::verdict::{
     FilterVerdict, PermitVerdict, PluginError, PostFilterVerdict, PreBindVerdict, PreFilterVerdict,
     PreScoreVerdict, Rejection, ReserveVerdict,
 };
 
 pub(crate) use bind::{BindOutcome, run_binding};
-pub(crate) use filter::{FilterSet, NodeAnswer};
+pub(crate) use filter::{FilterSet, NodeAnswer, Trials};
 pub(crate) use gate::{Gate, pre_enqueue};
 pub(crate) use post_filter::{Plight, Remedy, post_filter};
 pub(crate) use prepare::{NoNodes, Prepared, pre_filter};
 pub(crate) use reserve::{Permitted, permit, reserve, unreserve};
 pub(crate) use score::score;
 
-/// A plugin failed; which, and how.
+/// A plugin failed; where, which, and how. People find this in the events of
+/// their pods, so it reads as the reference's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("plugin {plugin}: {error}")]
+#[error("running {point} plugin {plugin:?}: {error}")]
 pub(crate) struct Failed {
+    pub(crate) point: ExtensionPoint,
     pub(crate) plugin: &'static str,
     pub(crate) error: PluginError,
 }
@@ -133,19 +136,20 @@ pub(crate) fn run<T: Answer>(
             Err(error) => Outcome::Error(&error.0),
         },
     );
-    answer.map_err(|error| Failed { plugin: call.plugin, error })
+    answer.map_err(|error| Failed { point: call.point, plugin: call.plugin, error })
 }
 
 /// As [`run`], for calls that are too many to report one by one.
 pub(crate) fn run_quietly<T>(
+    point: ExtensionPoint,
     plugin: &'static str,
     call: impl FnOnce() -> Result<T, PluginError>,
 ) -> Result<T, Failed> {
-    guarded(call).map_err(|error| Failed { plugin, error })
+    guarded(call).map_err(|error| Failed { point, plugin, error })
 }
 
 /// Turns a panic into an error.
-fn guarded<T>(call: impl FnOnce() -> Result<T, PluginError>) -> Result<T, PluginError> {
+pub(crate) fn guarded<T>(call: impl FnOnce() -> Result<T, PluginError>) -> Result<T, PluginError> {
     // A plugin that panicked may leave its own state in disorder, never ours:
     // it only reads the cluster, and the cycle's state is dropped with the
     // cycle.

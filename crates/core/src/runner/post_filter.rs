@@ -1,5 +1,7 @@
 //! PostFilter: what can be done about a pod that fits nowhere.
 
+use std::cell::Cell;
+
 use steersman_api::key::PodUid;
 use steersman_api::name::Name;
 use steersman_framework::diagnosis::Diagnosis;
@@ -9,7 +11,8 @@ use steersman_framework::point::ExtensionPoint;
 use steersman_framework::state::CycleState;
 use steersman_framework::verdict::{PostFilterVerdict, Preemption, Reason};
 
-use super::{FilterSet, run};
+use super::{FilterSet, Trials, run};
+use crate::profile::PluginSet;
 
 /// What came of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +27,9 @@ pub(crate) struct Remedy {
     pub(crate) wait_for: Vec<PodUid>,
     /// Whether an earlier nomination is void.
     pub(crate) clear_nomination: bool,
+    /// The plugins that said no to nodes as others would leave them: when they
+    /// change their minds, room can be made there.
+    pub(crate) in_the_way: PluginSet,
     /// What the plugins said, for the pod's message.
     pub(crate) message: String,
 }
@@ -46,6 +52,7 @@ pub(crate) fn post_filter(plight: Plight<'_>, observer: &mut dyn Observer) -> Re
     let Plight { filters, state, diagnosis, nominated, lot } = plight;
     let mut remedy = Remedy::default();
     let mut said: Vec<Reason> = Vec::new();
+    let trials = Trials { filters, said_no: Cell::default() };
     for slot in &filters.profile.post_filter {
         let call = Call {
             point: ExtensionPoint::PostFilter,
@@ -54,7 +61,7 @@ pub(crate) fn post_filter(plight: Plight<'_>, observer: &mut dyn Observer) -> Re
             node: None,
         };
         let cycle = CycleCtx { pod: filters.pod, cluster: filters.cluster, state };
-        let ctx = PostFilterCtx { cycle, diagnosis, nominated, lot, what_if: filters };
+        let ctx = PostFilterCtx { cycle, diagnosis, nominated, lot, what_if: &trials };
         match run(call, observer, || slot.plugin.post_filter(&ctx)) {
             Ok(PostFilterVerdict::Nominate(node)) => {
                 return Remedy { nominate: Some(node), ..Remedy::default() };
@@ -73,10 +80,12 @@ pub(crate) fn post_filter(plight: Plight<'_>, observer: &mut dyn Observer) -> Re
                 said.extend(reasons);
             }
             Err(failed) => {
-                return Remedy { message: failed.error.0, ..Remedy::default() };
+                let in_the_way = trials.said_no.get();
+                return Remedy { message: failed.error.0, in_the_way, ..Remedy::default() };
             }
         }
     }
+    remedy.in_the_way = trials.said_no.get();
     remedy.message = said.join(", ");
     remedy
 }

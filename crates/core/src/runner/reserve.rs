@@ -50,7 +50,7 @@ pub(crate) fn unreserve(
 ) -> Vec<Failed> {
     let ctx = CycleCtx { pod, cluster, state };
     let undo = |slot: &crate::profile::Slot<dyn steersman_framework::extensions::Reserve>| {
-        run_quietly(slot.name, || {
+        run_quietly(ExtensionPoint::Reserve, slot.name, || {
             slot.plugin.unreserve(&ctx, node);
             Ok(())
         })

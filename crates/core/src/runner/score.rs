@@ -71,11 +71,11 @@ fn score_with(
         let score = if per_node {
             run(call(Some(node.name())), observer, || plugin.score(ctx, node))?
         } else {
-            run_quietly(name, || plugin.score(ctx, node))?
+            run_quietly(ExtensionPoint::Score, name, || plugin.score(ctx, node))?
         };
         scores.push(NodeScore { node: node.idx(), score });
     }
-    run_quietly(name, || plugin.normalize(ctx, &mut scores))?;
+    run_quietly(ExtensionPoint::Score, name, || plugin.normalize(ctx, &mut scores))?;
     for score in &mut scores {
         if !(0..=MAX_NODE_SCORE).contains(&score.score) {
             return Err(out_of_range(name, score.score, ctx.cluster.nodes().get(score.node)));
@@ -89,5 +89,5 @@ fn out_of_range(plugin: &'static str, score: i64, node: Option<&NodeInfo>) -> Fa
     let node = node.map(|n| n.name().to_string()).unwrap_or_default();
     let error =
         PluginError(format!("score {score} of node {node:?}, allowed: 0 to {MAX_NODE_SCORE}"));
-    Failed { plugin, error }
+    Failed { point: ExtensionPoint::Score, plugin, error }
 }

@@ -1,7 +1,7 @@
 //! Pods with a chosen node, until their binding has ended: waiting at Permit,
 //! then binding.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -75,6 +75,50 @@ impl Stage {
     }
 }
 
+/// All of them. Looking for the next deadline costs nothing for those that
+/// wait for nobody, of which there can be thousands.
+#[derive(Default)]
+pub(super) struct Bindings {
+    all: BTreeMap<PodUid, Binding>,
+    /// Whoever had to wait at Permit; some may be past it by now.
+    waited: BTreeSet<PodUid>,
+}
+
+impl Bindings {
+    pub(super) fn insert(&mut self, uid: PodUid, binding: Binding) {
+        if matches!(binding.stage, Stage::Waiting(_)) {
+            self.waited.insert(uid.clone());
+        }
+        self.all.insert(uid, binding);
+    }
+
+    pub(super) fn remove(&mut self, uid: &PodUid) -> Option<Binding> {
+        self.waited.remove(uid);
+        self.all.remove(uid)
+    }
+
+    pub(super) fn get(&self, uid: &PodUid) -> Option<&Binding> {
+        self.all.get(uid)
+    }
+
+    pub(super) fn get_mut(&mut self, uid: &PodUid) -> Option<&mut Binding> {
+        self.all.get_mut(uid)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&PodUid, &Binding)> {
+        self.all.iter()
+    }
+
+    /// When the first wait at Permit runs out.
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        self.waiting().filter_map(Binding::next_deadline).min()
+    }
+
+    fn waiting(&self) -> impl Iterator<Item = &Binding> {
+        self.waited.iter().filter_map(|uid| self.all.get(uid))
+    }
+}
+
 impl Binding {
     pub(super) fn next_deadline(&self) -> Option<Time> {
         match &self.stage {
@@ -130,7 +174,7 @@ impl Scheduler {
             let (plugin, wait) = waits.iter().find(|(_, wait)| wait.until <= now)?;
             Some((binding.pod.uid.clone(), *plugin, wait.timeout))
         };
-        let overdue: Vec<_> = self.bindings.values().filter_map(overdue).collect();
+        let overdue: Vec<_> = self.bindings.waiting().filter_map(overdue).collect();
         for (uid, plugin, timeout) in overdue {
             let timeout = GoDuration::from(timeout);
             let reason =

@@ -20,8 +20,8 @@ impl Scheduler {
 
     /// A pod stands in one place only.
     fn check_places(&self, broken: &mut Vec<String>) {
-        for uid in self.bindings.keys() {
-            let fate = self.bindings[uid].fate;
+        for (uid, binding) in self.bindings.iter() {
+            let fate = binding.fate;
             let places = self.queue.all_places(uid);
             if fate.is_none() && places != [crate::queue::Place::InFlight] {
                 broken.push(format!("pod {uid} is being bound and stands in {places:?}"));
@@ -42,7 +42,7 @@ impl Scheduler {
             }
         }
         let in_flight = self.queue.counts().in_flight;
-        let under_way = self.bindings.values().filter(|b| b.fate.is_none()).count();
+        let under_way = self.bindings.iter().filter(|(_, b)| b.fate.is_none()).count();
         if in_flight != under_way {
             broken.push(format!("{in_flight} pods in flight, {under_way} being bound"));
         }

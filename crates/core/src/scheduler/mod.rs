@@ -8,7 +8,6 @@ mod pods;
 mod preemption;
 mod setup;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +20,7 @@ use steersman_framework::events::Change;
 use steersman_framework::observer::Observer;
 use steersman_framework::signature::Signature;
 
-use bindings::Binding;
+use bindings::Bindings;
 use preemption::News;
 pub use setup::{Setup, SetupError};
 
@@ -43,7 +42,7 @@ pub struct Scheduler {
     queue: SchedulingQueue,
     profiles: Profiles,
     /// Pods with a chosen node whose binding has not ended.
-    bindings: BTreeMap<PodUid, Binding>,
+    bindings: Bindings,
     /// Where in the order of nodes the next pod's evaluation starts.
     next_start: usize,
     seed: u64,
@@ -112,7 +111,7 @@ impl Scheduler {
 
     /// When [`Scheduler::advance`] has something to do next.
     pub fn next_timer(&self) -> Option<Time> {
-        let permits = self.bindings.values().filter_map(Binding::next_deadline).min();
+        let permits = self.bindings.next_deadline();
         [permits, self.pods.next_expiry(), self.queue.next_timer()].into_iter().flatten().min()
     }
 

@@ -8,9 +8,11 @@ use steersman_config::Config;
 use steersman_framework::cluster::Cluster;
 use steersman_framework::events::EventResource;
 use steersman_framework::registry::Registry;
+use steersman_framework::shared::Shared;
 use thiserror::Error;
 
 use super::Scheduler;
+use super::bindings::Bindings;
 use crate::pods::PodTable;
 use crate::profile::{Profile, ProfileError};
 use crate::queue::{Backoff, Profiles, SchedulingQueue};
@@ -49,10 +51,11 @@ impl Scheduler {
     pub fn new(setup: Setup<'_>) -> Result<(Self, Vec<String>), SetupError> {
         let Setup { config, registry, seed, assumed_pod_ttl } = setup;
         let mut profiles = Profiles::new();
+        let shared = Shared::default();
         let mut planned: BTreeMap<&'static str, Vec<&str>> = BTreeMap::new();
         for profile in &config.profiles {
             let (built, without) =
-                Profile::build(profile, config.percentage_of_nodes_to_score, registry)?;
+                Profile::build(profile, config.percentage_of_nodes_to_score, registry, &shared)?;
             for plugin in without {
                 planned.entry(plugin).or_default().push(&profile.scheduler_name);
             }
@@ -67,7 +70,7 @@ impl Scheduler {
             pods: PodTable::default(),
             queue: SchedulingQueue::new(profiles.clone(), sort, backoff),
             profiles,
-            bindings: BTreeMap::new(),
+            bindings: Bindings::default(),
             next_start: 0,
             seed,
             assumed_pod_ttl,

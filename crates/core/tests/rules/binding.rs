@@ -213,9 +213,10 @@ fn rejected_pod_gives_its_room_to_others() {
 
 #[test]
 fn binding_that_went_through_counts_whatever_the_report_says() {
-    for (watch_first, effects) in
-        [(true, "a is on n1"), (false, "a: SchedulerError: plugin DefaultBinder: down")]
-    {
+    for (watch_first, effects) in [
+        (true, "a is on n1"),
+        (false, "a: SchedulerError: running Bind plugin \"DefaultBinder\": down"),
+    ] {
         let mut world = World::new();
         world.see(node("n1"));
         world.see(pod("a"));

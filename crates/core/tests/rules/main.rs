@@ -7,4 +7,5 @@ mod nominations;
 mod preemption;
 mod queue;
 mod races;
+mod volumes;
 mod world;

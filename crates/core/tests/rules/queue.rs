@@ -62,7 +62,10 @@ fn pod_that_met_an_error_waits_its_full_time() {
     world.see(node("n1"));
     world.see(pod("a"));
     assert_eq!(world.next(), "a: n1");
-    assert_eq!(world.finish("a", down()), "a: SchedulerError: plugin DefaultBinder: down");
+    assert_eq!(
+        world.finish("a", down()),
+        "a: SchedulerError: running Bind plugin \"DefaultBinder\": down"
+    );
     assert_eq!(world.next(), "nobody");
     world.pass(seconds(1));
     assert_eq!(world.next(), "a: n1");

@@ -89,7 +89,7 @@ struct Race {
 
 impl Race {
     fn new(other: Other, second_way: SecondWay, reported: Reported) -> Self {
-        let mut world = World::new();
+        let mut world = World::with_room_only();
         world.see(node("n1"));
         world.see(victim("a"));
         world.see(victim("b"));
@@ -221,6 +221,10 @@ fn check_all(second_way: SecondWay, reported: Reported) {
     assert_eq!(orders.len(), 360);
     for order in orders {
         for other in OTHERS {
+            // When nothing changes, it does not matter when.
+            if other == Other::Nothing && order.last() != Some(&Step::Changed) {
+                continue;
+            }
             check(&order, other, second_way, reported);
         }
     }

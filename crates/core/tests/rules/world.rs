@@ -47,12 +47,42 @@ impl Shown for NodeBuilder {
     }
 }
 
+impl Shown for serde_json::Value {
+    fn object(self) -> ClusterObject {
+        steersman_testing::decoded(self)
+    }
+}
+
 impl World {
     /// The default profile.
     pub(crate) fn new() -> Self {
         // Some tests make thousands of worlds.
         static DEFAULT: OnceLock<(Registry, Config)> = OnceLock::new();
         let (registry, config) = DEFAULT.get_or_init(|| loaded(&[], ""));
+        Self::start(registry, config, None)
+    }
+
+    /// The plugins that preemption over room has to do with, and no others: for
+    /// tests that go through thousands of cases.
+    pub(crate) fn with_room_only() -> Self {
+        static ROOM: OnceLock<(Registry, Config)> = OnceLock::new();
+        let (registry, config) = ROOM.get_or_init(|| {
+            let plugins = [
+                "PrioritySort",
+                "NodeUnschedulable",
+                "NodeResourcesFit",
+                "DefaultPreemption",
+                "DefaultBinder",
+            ];
+            let enabled = plugins.map(|plugin| format!("{{name: {plugin}}}")).join(", ");
+            loaded(
+                &[],
+                &format!(
+                    "profiles: [{{plugins: {{multiPoint: {{disabled: [{{name: '*'}}], \
+                     enabled: [{enabled}]}}}}}}]"
+                ),
+            )
+        });
         Self::start(registry, config, None)
     }
 

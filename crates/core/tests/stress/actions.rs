@@ -1,18 +1,19 @@
 //! What can happen, and how often.
 
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use steersman_api::key::ObjectKey;
 use steersman_core::Event;
-use steersman_framework::observer::Unobserved;
 use steersman_framework::world::WriteError;
 use steersman_testing::decoded;
 
-use crate::api::{Stream, Watch, Writer, has_ended, is_terminating, kind_name, node_of, text};
+use crate::api::{Stream, Watch, has_ended, is_terminating, kind_name, node_of, text};
+use crate::desk::{Asked, Running, Step};
 use crate::objects::{
-    NAMESPACES, NODES, budget, change_node, change_pod, namespace, node, service, urgent_pod,
+    NAMESPACES, NODES, budget, change_node, change_pod, claimant, namespace, node, service,
+    urgent_pod,
 };
+use crate::promises::Patch;
 use crate::run::Run;
 use crate::told::{State, is_ours};
 
@@ -22,6 +23,7 @@ type Action = fn(&mut Run) -> Result<(), String>;
 const ACTIONS: &[(usize, Action)] = &[
     (110, Run::create_pod),
     (40, Run::create_urgent_pod),
+    (70, Run::create_claimant),
     (60, Run::change_pod),
     (35, Run::delete_pod),
     (25, Run::terminate_pod),
@@ -35,6 +37,11 @@ const ACTIONS: &[(usize, Action)] = &[
     (15, Run::change_namespace),
     (10, Run::change_service),
     (15, Run::change_budget),
+    (80, Run::change_claims),
+    (50, Run::change_volumes),
+    (12, Run::change_storage),
+    (40, Run::control_ephemeral),
+    (120, Run::control_volumes),
     (320, Run::deliver),
     (200, Run::schedule),
     (150, Run::run_cycle),
@@ -86,6 +93,16 @@ impl Run {
         if self.api.pods.len() < MANY_PODS {
             let pod = urgent_pod(&mut self.rng);
             self.api.create_pod(pod, None);
+        }
+        Ok(())
+    }
+
+    fn create_claimant(&mut self) -> Result<(), String> {
+        if self.api.pods.len() < MANY_PODS {
+            let pod = claimant(&mut self.rng);
+            for _ in 0..=self.rng.below(2) {
+                self.api.create_pod(pod.clone(), None);
+            }
         }
         Ok(())
     }
@@ -243,6 +260,31 @@ impl Run {
         Ok(())
     }
 
+    fn change_claims(&mut self) -> Result<(), String> {
+        self.api.change_claims(&mut self.rng);
+        Ok(())
+    }
+
+    fn change_volumes(&mut self) -> Result<(), String> {
+        self.api.change_volumes(&mut self.rng);
+        Ok(())
+    }
+
+    fn change_storage(&mut self) -> Result<(), String> {
+        self.api.change_storage(&mut self.rng);
+        Ok(())
+    }
+
+    pub(crate) fn control_ephemeral(&mut self) -> Result<(), String> {
+        self.api.control_ephemeral(&mut self.rng);
+        Ok(())
+    }
+
+    pub(crate) fn control_volumes(&mut self) -> Result<(), String> {
+        self.api.control_volumes(&mut self.rng);
+        Ok(())
+    }
+
     /// Evictions are tried: they may fail, after some of them went through.
     pub(crate) fn run_eviction(&mut self) -> Result<(), String> {
         if self.evictions.is_empty() {
@@ -339,30 +381,65 @@ impl Run {
         Ok(())
     }
 
-    /// A binding cycle runs: it may fail, and may fail only seemingly.
+    /// A binding cycle runs until it has to wait or is interrupted.
     pub(crate) fn run_cycle(&mut self) -> Result<(), String> {
         if self.cycles.is_empty() {
             return Ok(());
         }
         let drawn = self.rng.below(self.cycles.len());
-        let cycle = self.cycles.swap_remove(drawn);
-        let uid = cycle.pod().uid.to_string();
-        let may = self.api.may_bind(&uid);
-        let goes_through = may.is_ok() && !self.rng.chance(12);
-        let answer = match may {
-            Ok(()) if !goes_through || self.rng.chance(8) => {
-                Err(WriteError::Other("timed out".to_owned()))
+        let mut cycle = self.cycles.swap_remove(drawn);
+        let patience_ends = self.rng.chance(self.patience);
+        cycle.show(&self.told, patience_ends);
+        loop {
+            match cycle.run() {
+                Step::Ended(report) => {
+                    self.say(|| format!("the binding of {} ended: {report:?}", cycle.uid));
+                    self.reports.push(report);
+                    return Ok(());
+                }
+                Step::Asks(asked) => {
+                    let answer = self.answer(&cycle, &asked)?;
+                    self.say(|| format!("{} asked for {asked:?}: {answer:?}", cycle.uid));
+                    cycle.answer(answer);
+                    if self.rng.chance(30) {
+                        break;
+                    }
+                }
+                Step::Waits => break,
             }
-            may => may,
-        };
-        let writer = Writer { answer, asked: OnceLock::new() };
-        let report = ready(cycle.run(&writer, &mut Unobserved))?;
-        if goes_through && let Some((_, node)) = writer.asked.get() {
-            self.api.bind(&uid, node);
         }
-        self.say(|| format!("ran the binding of {uid}: {report:?}, went through: {goes_through}"));
-        self.reports.push(report);
+        self.cycles.push(cycle);
         Ok(())
+    }
+
+    /// What a write comes to: it may fail, and may fail only seemingly.
+    fn answer(&mut self, cycle: &Running, asked: &Asked) -> Result<Result<(), WriteError>, String> {
+        let fails = self.rng.chance(8);
+        let seems_to_fail = fails || self.rng.chance(6);
+        let answer = match asked {
+            Asked::Bind { uid, .. } => self.api.may_bind(&uid.to_string()),
+            Asked::Patch { .. } if fails => Ok(()),
+            Asked::Patch { resource, key, patch } => {
+                let patch = Patch { pod: &cycle.uid, resource, key, patch };
+                let written = self.promises.patch(&mut self.api, &patch)?;
+                let tally = &mut self.outcome.tally;
+                tally.written += u64::from(written.is_ok());
+                tally.conflicts += u64::from(matches!(written, Err(WriteError::Conflict(_))));
+                written
+            }
+        };
+        if let Asked::Bind { uid, node } = asked
+            && answer.is_ok()
+            && !fails
+        {
+            let since = self.claims_at_start[&cycle.serial];
+            self.api.check_claims_bound(&uid.to_string(), since)?;
+            self.api.bind(&uid.to_string(), node);
+        }
+        Ok(answer.and_then(|()| match seems_to_fail {
+            true => Err(WriteError::Other("timed out".to_owned())),
+            false => Ok(()),
+        }))
     }
 
     /// A binding cycle's end is reported, at once or late.
@@ -407,7 +484,10 @@ impl Run {
 
     /// Time passes. Nothing that could run may be left to the flush.
     pub(crate) fn advance(&mut self, duration: Duration) -> Result<(), String> {
-        self.check_waking()?;
+        if self.checks {
+            self.check_waking()?;
+        }
+        self.touched = true;
         self.now = self.now.after(duration);
         let now = self.now;
         self.say(|| format!("it is {:?}", now.since_start()));
@@ -470,15 +550,5 @@ impl Run {
             self.tell(&event)?;
         }
         Ok(())
-    }
-}
-
-/// The test's futures do not wait.
-fn ready<T>(future: impl Future<Output = T>) -> Result<T, String> {
-    let mut future = Box::pin(future);
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    match future.as_mut().poll(&mut context) {
-        std::task::Poll::Ready(value) => Ok(value),
-        std::task::Poll::Pending => Err("a binding cycle waits for nothing".to_owned()),
     }
 }

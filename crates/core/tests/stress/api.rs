@@ -1,13 +1,12 @@
 //! A small API server: the truth, and the watches that tell of it in order.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::OnceLock;
 
 use serde_json::{Value, json};
-use steersman_api::key::{ObjectKey, PodUid};
-use steersman_api::name::Name;
-use steersman_framework::extensions::BoxFuture;
-use steersman_framework::world::{ClusterWriter, WriteError};
+use steersman_api::key::ObjectKey;
+use steersman_framework::world::WriteError;
+
+use crate::storage::{CLAIM, CLASS, CSI_NODE, VOLUME};
 
 /// One event of a watch.
 #[derive(Clone, Debug)]
@@ -36,6 +35,8 @@ pub(crate) struct Api {
     pub(crate) others: BTreeMap<(&'static str, String, String), Value>,
     streams: [VecDeque<Watch>; 3],
     next_pod: u32,
+    pub(crate) n_claims: u32,
+    version: u64,
 }
 
 pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
@@ -48,6 +49,10 @@ pub(crate) fn kind_name(kind: &str) -> &'static str {
         "Namespace" => "Namespace",
         "Service" => "Service",
         "PodDisruptionBudget" => "policy/PodDisruptionBudget",
+        "PersistentVolumeClaim" => CLAIM,
+        "PersistentVolume" => VOLUME,
+        "StorageClass" => CLASS,
+        "CSINode" => CSI_NODE,
         other => panic!("the test has no objects of kind {other}"),
     }
 }
@@ -130,11 +135,28 @@ impl Api {
         }
     }
 
-    pub(crate) fn put_other(&mut self, kind: &'static str, object: Value) {
+    pub(crate) fn put_other(&mut self, kind: &'static str, mut object: Value) {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = self.version.to_string().into();
         let namespace = text(&object, "/metadata/namespace").to_owned();
         let name = text(&object, "/metadata/name").to_owned();
         self.tell(Stream::Others, Watch::Upsert(object.clone()));
         self.others.insert((kind, namespace, name), object);
+    }
+
+    /// An object that is neither pod nor node.
+    pub(crate) fn other(&self, kind: &'static str, namespace: &str, name: &str) -> Option<&Value> {
+        self.others.get(&(kind, namespace.to_owned(), name.to_owned()))
+    }
+
+    pub(crate) fn of_kind(&self, kind: &'static str) -> impl Iterator<Item = &Value> {
+        let of_kind = self.others.iter().filter(move |((of, ..), _)| *of == kind);
+        of_kind.map(|(_, object)| object)
+    }
+
+    pub(crate) fn new_claim_uid(&mut self) -> String {
+        self.n_claims += 1;
+        format!("claim-{}", self.n_claims)
     }
 
     pub(crate) fn delete_other(&mut self, kind: &'static str, namespace: &str, name: &str) {
@@ -180,26 +202,5 @@ impl Api {
         if !gracefully {
             self.delete_pod(uid);
         }
-    }
-}
-
-/// Answers one binding cycle as decided beforehand, and remembers whether it
-/// was asked.
-pub(crate) struct Writer {
-    pub(crate) answer: Result<(), WriteError>,
-    pub(crate) asked: OnceLock<(PodUid, Name)>,
-}
-
-impl ClusterWriter for Writer {
-    fn bind<'a>(
-        &'a self,
-        _: &'a ObjectKey,
-        uid: &'a PodUid,
-        node: &'a Name,
-    ) -> BoxFuture<'a, Result<(), WriteError>> {
-        let first = self.asked.set((uid.clone(), node.clone())).is_ok();
-        assert!(first, "a binding cycle binds once");
-        let answer = self.answer.clone();
-        Box::pin(async move { answer })
     }
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use steersman_api::name::Name;
+use steersman_api::object::ClusterObject;
 use steersman_api::pod::PodInfo;
 use steersman_api::time::Time;
 use steersman_core::{Evaluation, Event, Place, Scheduler, Setup};
@@ -19,19 +21,23 @@ use crate::run::Run;
 use crate::told::{State, is_ours};
 
 impl Run {
-    /// All checks; the dear ones if asked for.
-    pub(crate) fn check(&mut self, dear: bool) -> Result<(), String> {
+    /// All checks, if asked for and if the scheduler had anything to do.
+    pub(crate) fn check(&mut self) -> Result<(), String> {
+        if !self.checks || !std::mem::take(&mut self.touched) {
+            return Ok(());
+        }
         let broken = self.scheduler.broken_invariants();
         if !broken.is_empty() {
             return Err(broken.join("; "));
         }
         self.told.compare(&self.scheduler)?;
         self.check_ledger()?;
-        if dear {
-            self.check_waking()?;
-            if self.eyes.chance(25) {
-                self.check_signatures()?;
-            }
+        self.check_waking()?;
+        if self.eyes.chance(25) {
+            self.check_signatures()?;
+        }
+        if self.eyes.chance(10) {
+            self.check_nothing_is_set_aside()?;
         }
         Ok(())
     }
@@ -94,15 +100,8 @@ impl Run {
         pod: &PodInfo,
         preemption: &Preemption,
     ) -> Result<(), String> {
-        let (sender, _receiver) = channel();
-        let registry = registry(&sender);
-        let config = config(&registry);
-        let setup = Setup { config: &config, registry: &registry, seed: 0, assumed_pod_ttl: None };
-        let (mut other, _) = Scheduler::new(setup).expect("a scheduler");
         let gone: Vec<String> = preemption.victims.iter().map(|v| v.uid.to_string()).collect();
-        for object in self.told.as_list(&gone) {
-            other.handle(Event::Upsert(decoded(object)), Time::ZERO);
-        }
+        let mut other = self.newcomer(&gone);
         // A nominated node that fits would keep the others from being looked at.
         let pod = PodInfo { nominated_node: None, ..pod.clone() };
         let evaluation = other.evaluate(&pod, &mut Unobserved)?;
@@ -111,6 +110,63 @@ impl Run {
         }
         let message = evaluation.diagnosis.message();
         Err(format!("without {gone:?}, {} does not fit on {}: {message}", pod.uid, preemption.node))
+    }
+
+    /// A scheduler that starts now, with the placed pods but for those `gone`.
+    fn newcomer(&self, gone: &[String]) -> Scheduler {
+        let (sender, _receiver) = channel();
+        let registry = registry(&sender);
+        let config = config(&registry);
+        let setup = Setup { config: &config, registry: &registry, seed: 0, assumed_pod_ttl: None };
+        let (mut newcomer, _) = Scheduler::new(setup).expect("a scheduler");
+        for object in self.told.as_list(gone) {
+            newcomer.handle(Event::Upsert(decoded(object)), Time::ZERO);
+        }
+        newcomer
+    }
+
+    /// While no pod with claims is being bound, nothing is set aside for any:
+    /// they get the answers of a scheduler that starts now.
+    fn check_nothing_is_set_aside(&mut self) -> Result<(), String> {
+        let is_under_way = |uid: &String| self.ledger.contains_key(uid) || self.is_being_bound(uid);
+        let mut claimants =
+            self.told.pods.iter().filter(|(_, told)| told.latest["spec"].get("volumes").is_some());
+        let pods: Vec<Arc<PodInfo>> = self
+            .told
+            .pods
+            .keys()
+            .filter_map(|uid| self.scheduler.pending_pod(&uid.as_str().into()).cloned())
+            .filter(|pod| pod.claims().next().is_some() && !self.is_nominated(pod))
+            .collect();
+        if pods.is_empty() || claimants.any(|(uid, _)| is_under_way(uid)) {
+            return Ok(());
+        }
+        let mut newcomer = self.newcomer(&[]);
+        // Who is nominated where matters, and no object is sure to tell.
+        for uid in self.told.pods.keys() {
+            let Some(pod) = self.scheduler.pending_pod(&uid.as_str().into()) else { continue };
+            let Some(node) = self.scheduler.nominated_node(&pod.uid).cloned() else { continue };
+            let nominated = PodInfo { nominated_node: Some(node), ..PodInfo::clone(pod) };
+            newcomer.handle(Event::Upsert(ClusterObject::Pod(Arc::new(nominated))), Time::ZERO);
+        }
+        for pod in pods {
+            self.outcome.tally.compared += 1;
+            // Slots of nodes differ, so that the nodes are compared by name.
+            let said = |e: Evaluation| {
+                let feasible: Vec<Name> = e.feasible.into_keys().collect();
+                format!("{feasible:?} {}", e.diagnosis.message())
+            };
+            let theirs = newcomer.evaluate(&pod, &mut Unobserved).ok().map(said);
+            let ours = self.evaluate(&pod).map(said);
+            if ours != theirs {
+                return Err(format!("{}: {ours:?}, and afresh {theirs:?}", pod.uid));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_nominated(&self, pod: &PodInfo) -> bool {
+        self.scheduler.nominated_node(&pod.uid).is_some() || pod.nominated_node.is_some()
     }
 
     fn evaluate(&mut self, pod: &PodInfo) -> Option<Evaluation> {
@@ -146,12 +202,7 @@ impl Run {
             return Ok(());
         };
         self.outcome.tally.equal_pairs += 1;
-        // What preemption says depends on who is nominated where.
-        let said = |e: Evaluation| {
-            let Diagnosis { rejected, others, pre_filter_message, .. } = e.diagnosis;
-            format!("{:?} {rejected:?} {others:?} {pre_filter_message:?}", e.feasible)
-        };
-        let answers = [&one, &other].map(|pod| self.evaluate(pod).map(said));
+        let answers = [&one, &other].map(|pod| self.evaluate(pod).map(without_preemption));
         if answers[0] != answers[1] {
             return Err(format!("{} and {} are alike, and get {answers:?}", one.uid, other.uid));
         }
@@ -161,13 +212,18 @@ impl Run {
     /// Lets everything come to its end, and looks for pods that were lost.
     pub(crate) fn finish(&mut self) -> Result<(), String> {
         self.resync()?;
+        self.patience = 30;
         for _ in 0..50 {
+            self.control_ephemeral()?;
+            for _ in 0..10 {
+                self.control_volumes()?;
+            }
             for stream in [Stream::Nodes, Stream::Others, Stream::Pods] {
                 while let Some(event) = self.api.next(stream) {
                     self.tell(&event)?;
                 }
             }
-            while !self.cycles.is_empty() {
+            for _ in 0..2 * self.cycles.len() {
                 self.run_cycle()?;
             }
             while !self.reports.is_empty() {
@@ -191,8 +247,11 @@ impl Run {
                     break;
                 }
             }
-            self.check(true)?;
+            self.check()?;
             self.advance(Duration::from_secs(11))?;
+        }
+        if !self.cycles.is_empty() {
+            return Err(format!("{} binding cycles do not end", self.cycles.len()));
         }
         let waiting = self.scheduler.cluster().preemptions.iter();
         let in_vain = waiting.filter(|(_, it)| {
@@ -214,4 +273,11 @@ impl Run {
             .collect();
         if lost.is_empty() { Ok(()) } else { Err(format!("nobody knows of {lost:?}")) }
     }
+}
+
+/// What is said of a pod's nodes. What preemption says depends on who is
+/// nominated where.
+fn without_preemption(evaluation: Evaluation) -> String {
+    let Diagnosis { rejected, others, pre_filter_message, .. } = evaluation.diagnosis;
+    format!("{:?} {rejected:?} {others:?} {pre_filter_message:?}", evaluation.feasible)
 }

@@ -5,18 +5,21 @@ use steersman_core::{Effect, Event, Eviction, Outcome};
 use steersman_framework::observer::Unobserved;
 
 use crate::api::node_of;
+use crate::desk::Running;
 use crate::plugins::{PANIC_MESSAGE, RESERVES};
 use crate::run::Run;
 
 impl Run {
     /// Hands an event to the scheduler and carries out what it wants.
     pub(crate) fn handle(&mut self, event: Event) -> Result<(), String> {
+        self.touched = true;
         let effects = self.scheduler.handle(event, self.now);
         self.carry_out(effects)
     }
 
     /// Lets the scheduler try one pod; whether there was one.
     pub(crate) fn schedule_one(&mut self) -> Result<bool, String> {
+        self.touched = true;
         let preemptions = &self.scheduler.cluster().preemptions;
         let held = preemptions.iter().map(|(pod, _)| pod).filter(|pod| preemptions.holds(pod));
         let held: Vec<PodUid> = held.cloned().collect();
@@ -39,11 +42,14 @@ impl Run {
         }
         if let Some(preemption) = &attempt.preemption {
             self.told.check_preemption(&uid, preemption)?;
-            self.check_fits_without(&attempt.pod, preemption)?;
+            if self.checks {
+                self.check_fits_without(&attempt.pod, preemption)?;
+            }
         }
         match &attempt.outcome {
             Outcome::Assumed(node) | Outcome::Waiting(node) | Outcome::Rejected { node, .. } => {
                 self.told.assume(&uid, node)?;
+                self.outcome.tally.with_claims += u64::from(attempt.pod.claims().next().is_some());
             }
             Outcome::Error(message) if message.contains(PANIC_MESSAGE) => {
                 self.outcome.tally.panics += 1;
@@ -71,12 +77,15 @@ impl Run {
                     return Err(format!("{uid} is bound twice at the same time"));
                 }
                 self.waiting.remove(&uid);
-                self.cycles.push(cycle);
+                self.n_cycles += 1;
+                self.claims_at_start.insert(self.n_cycles, self.api.n_claims);
+                self.cycles.push(Running::new(self.n_cycles, cycle));
             }
             Effect::Scheduled { pod, node } => {
                 self.outcome.tally.bound += 1;
                 let uid = pod.uid.to_string();
                 let held = self.ledger.remove(&uid).unwrap_or_default();
+                self.promises.end(&uid);
                 if held.len() != RESERVES.len() {
                     return Err(format!("{uid} is bound with the reservations {held:?}"));
                 }
@@ -125,7 +134,7 @@ impl Run {
 
     /// Whether a binding cycle of the pod runs, or was not reported yet.
     pub(crate) fn is_being_bound(&self, uid: &str) -> bool {
-        self.cycles.iter().any(|cycle| &*cycle.pod().uid.0 == uid)
+        self.cycles.iter().any(|cycle| cycle.uid == uid)
             || self.reports.iter().any(|report| &*report.pod().0 == uid)
     }
 
@@ -150,6 +159,7 @@ impl Run {
             }
             if held.is_empty() {
                 self.ledger.remove(&uid);
+                self.promises.end(&uid);
             }
         }
         Ok(())

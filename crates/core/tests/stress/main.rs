@@ -7,12 +7,15 @@
 mod actions;
 mod api;
 mod checks;
+mod desk;
 mod effects;
 mod objects;
 mod plugins;
+mod promises;
 mod report;
 mod rng;
 mod run;
+mod storage;
 mod told;
 
 use std::io::Write as _;
@@ -29,9 +32,9 @@ fn random_histories_break_no_rule_and_repeat_themselves() {
     hush_planned_panics();
     let mut totals = Totals::default();
     for seed in SEEDS {
-        let checked = Options { seed, steps: STEPS, dear_checks: true, trace: false };
+        let checked = Options { seed, steps: STEPS, checks: true, trace: false };
         let once = run(checked).unwrap_or_else(|failure| panic!("{failure}"));
-        let repeated = Options { dear_checks: false, ..checked };
+        let repeated = Options { checks: false, ..checked };
         let again = run(repeated).unwrap_or_else(|failure| panic!("the second time: {failure}"));
         let lines = once.log.lines().zip(again.log.lines());
         if let Some((one, other)) = lines.into_iter().find(|(one, other)| one != other) {
@@ -46,8 +49,11 @@ fn random_histories_break_no_rule_and_repeat_themselves() {
     // Histories in which nothing happens would prove nothing.
     let Tally { attempts, bound, flushed, panics, equal_pairs, evictions, called_off, .. } =
         totals.0;
-    assert!(evictions > 40 && called_off > 10, "{evictions} evictions, {called_off} called off");
-    assert!(bound > 300 && attempts > 3 * bound, "{attempts} attempts, {bound} bound");
+    let Tally { with_claims, written, conflicts, compared, .. } = totals.0;
+    assert!(evictions > 30 && called_off > 20, "{evictions} evictions, {called_off} called off");
+    assert!(with_claims > 100 && written > 40, "{with_claims} with claims, {written} written");
+    assert!(conflicts > 3 && compared > 500, "{conflicts} conflicts, {compared} compared");
+    assert!(bound > 250 && attempts > 3 * bound, "{attempts} attempts, {bound} bound");
     assert!(flushed > 10, "{flushed} pods flushed");
     assert!(panics > 10, "{panics} panics");
     assert!(equal_pairs > 200, "{equal_pairs} equal pairs");

@@ -4,14 +4,15 @@
 use serde_json::{Value, json};
 
 use crate::rng::Rng;
+use crate::storage::mount;
 
 pub(crate) const NAMESPACES: [&str; 3] = ["default", "red", "blue"];
 pub(crate) const NODES: [&str; 12] =
     ["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9", "n10", "n11"];
 pub(crate) const GPU: &str = "example.com/gpu";
-const ZONE: &str = "topology.kubernetes.io/zone";
-const HOSTNAME: &str = "kubernetes.io/hostname";
-const ZONES: [&str; 3] = ["a", "b", "c"];
+pub(crate) const ZONE: &str = "topology.kubernetes.io/zone";
+pub(crate) const HOSTNAME: &str = "kubernetes.io/hostname";
+pub(crate) const ZONES: [&str; 3] = ["a", "b", "c"];
 const APPS: [&str; 3] = ["web", "db", "job"];
 
 /// A pod without name and UID.
@@ -38,6 +39,9 @@ fn pod_template(rng: &mut Rng) -> Value {
     place_constraints(rng, &mut pod["spec"]);
     pod_constraints(rng, &mut pod["spec"]);
     oddities(rng, &mut pod);
+    if rng.chance(20) {
+        mount(rng, &mut pod);
+    }
     pod
 }
 
@@ -58,6 +62,24 @@ pub(crate) fn urgent_pod(rng: &mut Rng) -> Value {
     if rng.chance(20) {
         pod["metadata"]["labels"]["permit"] = "wait".into();
     }
+    pod
+}
+
+/// A pod without name and UID that cares for its volumes only.
+pub(crate) fn claimant(rng: &mut Rng) -> Value {
+    let mut pod = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"namespace": *rng.pick(&NAMESPACES), "labels": {"app": *rng.pick(&APPS)}},
+        "spec": {
+            "containers": [{"name": "c", "image": "image-0", "resources": {"requests": {
+                "cpu": *rng.pick(&["50m", "100m"])}}}],
+            "tolerations": [{"operator": "Exists"}],
+            "priority": *rng.pick(&[0, 10]),
+            "schedulerName": *rng.pick(&["default-scheduler", "second"]),
+        },
+        "status": {"phase": "Pending"},
+    });
+    mount(rng, &mut pod);
     pod
 }
 
@@ -251,7 +273,7 @@ fn oddities(rng: &mut Rng, pod: &mut Value) {
         (4, "reserve", "reject"),
         (4, "prebind", "reject"),
         (4, "prebind", "fail"),
-        (2, "filter", "panic"),
+        (4, "filter", "panic"),
     ] {
         if rng.chance(percent) {
             pod["metadata"]["labels"][label] = value.into();

@@ -14,6 +14,10 @@ impl Totals {
         total.attempts += tally.attempts;
         total.bound += tally.bound;
         total.flushed += tally.flushed;
+        total.with_claims += tally.with_claims;
+        total.written += tally.written;
+        total.conflicts += tally.conflicts;
+        total.compared += tally.compared;
         total.panics += tally.panics;
         total.evictions += tally.evictions;
         total.called_off += tally.called_off;
@@ -31,8 +35,14 @@ impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Tally { attempts, bound, flushed, panics, evaluated, equal_pairs, wakes, .. } = &self.0;
         let Tally { evictions, called_off, .. } = &self.0;
+        let Tally { with_claims, written, conflicts, compared, .. } = &self.0;
         writeln!(f, "{attempts} attempts, {bound} bound, {panics} panics")?;
         writeln!(f, "{evictions} preemptions with evictions, {called_off} bindings called off")?;
+        writeln!(
+            f,
+            "{with_claims} placed with claims, {written} volumes and claims written, \
+             {conflicts} conflicts, {compared} compared"
+        )?;
         writeln!(
             f,
             "{flushed} flushed in vain, {evaluated} evaluations, {equal_pairs} equal pairs"

@@ -10,11 +10,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 use steersman_api::time::Time;
-use steersman_core::{BindingCycle, BindingReport, Eviction, Scheduler, Setup};
+use steersman_core::{BindingReport, Eviction, Scheduler, Setup};
 
 use crate::api::Api;
+use crate::desk::Running;
 use crate::objects::{NAMESPACES, NODES, namespace, node, pod_templates};
 use crate::plugins::{PANIC_MESSAGE, Reservation, config, registry};
+use crate::promises::Promises;
 use crate::rng::Rng;
 use crate::told::Told;
 
@@ -23,9 +25,8 @@ use crate::told::Told;
 pub(crate) struct Options {
     pub(crate) seed: u64,
     pub(crate) steps: usize,
-    /// Whether to make the dear checks, which recount and evaluate everything,
-    /// after each step. They change no history.
-    pub(crate) dear_checks: bool,
+    /// Whether to check everything after each step. That changes no history.
+    pub(crate) checks: bool,
     /// Whether to print every step.
     pub(crate) trace: bool,
 }
@@ -43,6 +44,14 @@ pub(crate) struct Outcome {
 pub(crate) struct Tally {
     pub(crate) attempts: u64,
     pub(crate) bound: u64,
+    /// Pods with claims that got a node.
+    pub(crate) with_claims: u64,
+    /// Volumes and claims that binding cycles wrote.
+    pub(crate) written: u64,
+    /// Writes that were refused, as somebody else was faster.
+    pub(crate) conflicts: u64,
+    /// How often another scheduler was asked that knows of no promises.
+    pub(crate) compared: u64,
     pub(crate) flushed: u64,
     pub(crate) panics: u64,
     /// Preemptions with evictions, and pods that lost a node before they were
@@ -69,10 +78,15 @@ pub(crate) struct Run {
     /// Whether pods stay on their nodes for long, so that others have to fight
     /// for room.
     pub(crate) crowded: bool,
-    /// Binding cycles that were started and not run.
-    pub(crate) cycles: Vec<BindingCycle>,
+    /// Binding cycles that were started and have not ended.
+    pub(crate) cycles: Vec<Running>,
+    /// How many there were, and how many claims when each began.
+    pub(crate) n_cycles: u64,
+    pub(crate) claims_at_start: BTreeMap<u64, u32>,
     /// Binding cycles that have ended and were not reported.
     pub(crate) reports: Vec<BindingReport>,
+    /// What binding cycles have written for claims.
+    pub(crate) promises: Promises,
     /// Evictions that were asked for and not tried.
     pub(crate) evictions: Vec<Eviction>,
     /// Evictions that were tried and not reported.
@@ -85,6 +99,11 @@ pub(crate) struct Run {
     /// Objects that are neither pods nor nodes and that the scheduler knows.
     pub(crate) others: BTreeSet<(&'static str, String, String)>,
     pub(crate) outcome: Outcome,
+    /// In how many of 100 cases a cycle that waits gives up.
+    pub(crate) patience: usize,
+    /// Whether the scheduler was asked or told anything since the last checks.
+    pub(crate) touched: bool,
+    pub(crate) checks: bool,
     trace: bool,
     recent: VecDeque<String>,
 }
@@ -99,7 +118,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome, String> {
         let stepped = catch_unwind(AssertUnwindSafe(|| {
             run.say(|| format!("-- step {step}"));
             run.act()?;
-            run.check(options.dear_checks)
+            run.check()
         }));
         run.settle(stepped, options.seed, step)?;
     }
@@ -147,6 +166,7 @@ impl Run {
         for name in NAMESPACES {
             api.put_other("Namespace", namespace(&mut rng, name));
         }
+        api.furnish(&mut rng);
         for name in &NODES[..rng.below(6)] {
             api.put_node(node(&mut rng, name));
         }
@@ -162,6 +182,12 @@ impl Run {
             templates,
             crowded: options.seed % 4 >= 2,
             cycles: Vec::new(),
+            n_cycles: 0,
+            claims_at_start: BTreeMap::new(),
+            promises: Promises::default(),
+            patience: 4,
+            touched: false,
+            checks: options.checks,
             reports: Vec::new(),
             evictions: Vec::new(),
             eviction_reports: Vec::new(),

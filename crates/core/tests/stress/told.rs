@@ -122,6 +122,7 @@ impl Told {
         }
         let pod = told.latest.clone();
         self.check_room(&pod, node, &[])?;
+        self.check_claims(uid, &pod, node)?;
         let state = State::Assumed { node: node.to_owned(), pod };
         self.pods.get_mut(uid).expect("looked up above").state = state;
         Ok(())
@@ -208,6 +209,14 @@ impl Told {
             }
         }
         (used, n_pods, ports)
+    }
+
+    /// The pods that take room: UID, node, and the version that counts there.
+    pub(crate) fn placed(&self) -> impl Iterator<Item = (&str, &str, &Value)> {
+        self.pods.iter().filter_map(|(uid, told)| {
+            let (node, pod) = told.placed()?;
+            Some((uid.as_str(), node, pod))
+        })
     }
 
     /// The binding, or the attempt before it, failed.

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use k8s_openapi::Metadata;
 use k8s_openapi::api::{apps::v1 as apps_v1, batch::v1 as batch_v1, coordination::v1 as lease_v1};
-use k8s_openapi::api::{core::v1 as core_v1, policy::v1 as policy_v1};
+use k8s_openapi::api::{core::v1 as core_v1, policy::v1 as policy_v1, storage::v1 as storage_v1};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -39,6 +39,10 @@ pub enum Kind {
     Job,
     /// `v1 PersistentVolumeClaim`
     Claim,
+    /// `v1 PersistentVolume`
+    Volume,
+    /// `storage.k8s.io/v1 StorageClass`
+    StorageClass,
     /// `policy/v1 PodDisruptionBudget`
     Budget,
     /// `v1 Event`; written only.
@@ -62,6 +66,8 @@ impl Kind {
             Self::Revision => ("apps/v1", "ControllerRevision", "controllerrevisions", true),
             Self::Job => ("batch/v1", "Job", "jobs", true),
             Self::Claim => ("v1", "PersistentVolumeClaim", "persistentvolumeclaims", true),
+            Self::Volume => ("v1", "PersistentVolume", "persistentvolumes", false),
+            Self::StorageClass => ("storage.k8s.io/v1", "StorageClass", "storageclasses", false),
             Self::Budget => ("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", true),
             Self::Event => ("v1", "Event", "events", true),
         }
@@ -103,7 +109,15 @@ impl Kind {
 
 /// A kind of which a copy is held.
 pub trait Watched:
-    Metadata<Ty = ObjectMeta> + Clone + Debug + Serialize + DeserializeOwned + Send + Sync + 'static
+    Metadata<Ty = ObjectMeta>
+    + Clone
+    + Debug
+    + PartialEq
+    + Serialize
+    + DeserializeOwned
+    + Send
+    + Sync
+    + 'static
 {
     /// Which one.
     const WHICH: Kind;
@@ -148,6 +162,8 @@ watched! {
     apps_v1::ControllerRevision => Revision, revisions;
     batch_v1::Job => Job, jobs;
     core_v1::PersistentVolumeClaim => Claim, claims;
+    core_v1::PersistentVolume => Volume, volumes;
+    storage_v1::StorageClass => StorageClass, storage_classes;
     policy_v1::PodDisruptionBudget => Budget, budgets;
 }
 

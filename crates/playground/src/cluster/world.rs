@@ -1,7 +1,7 @@
 //! Everything that nodes and controllers decide from.
 
 use k8s_openapi::api::{apps::v1 as apps_v1, batch::v1 as batch_v1, coordination::v1 as lease_v1};
-use k8s_openapi::api::{core::v1 as core_v1, policy::v1 as policy_v1};
+use k8s_openapi::api::{core::v1 as core_v1, policy::v1 as policy_v1, storage::v1 as storage_v1};
 use serde_json::Value;
 
 use super::addresses::Addresses;
@@ -35,6 +35,10 @@ pub struct World {
     pub jobs: Store<batch_v1::Job>,
     /// Claims.
     pub claims: Store<core_v1::PersistentVolumeClaim>,
+    /// Volumes.
+    pub volumes: Store<core_v1::PersistentVolume>,
+    /// Storage classes.
+    pub storage_classes: Store<storage_v1::StorageClass>,
     /// Disruption budgets.
     pub budgets: Store<policy_v1::PodDisruptionBudget>,
     /// The addresses of nodes and pods.
@@ -68,6 +72,10 @@ pub enum Seen {
     Job(Change<batch_v1::Job>),
     /// Of a claim.
     Claim(Change<core_v1::PersistentVolumeClaim>),
+    /// Of a volume.
+    Volume(Change<core_v1::PersistentVolume>),
+    /// Of a storage class.
+    StorageClass(Change<storage_v1::StorageClass>),
     /// Of a disruption budget.
     Budget(Change<policy_v1::PodDisruptionBudget>),
 }
@@ -111,6 +119,8 @@ impl World {
             Kind::Revision => self.take_in(news, Seen::Revision),
             Kind::Job => self.take_in(news, Seen::Job),
             Kind::Claim => self.take_in(news, Seen::Claim),
+            Kind::Volume => self.take_in(news, Seen::Volume),
+            Kind::StorageClass => self.take_in(news, Seen::StorageClass),
             Kind::Budget => self.take_in(news, Seen::Budget),
             Kind::Event => (Vec::new(), Vec::new()),
         };
@@ -126,7 +136,14 @@ impl World {
         wrap: fn(Change<K>) -> Seen,
     ) -> (Vec<Seen>, Vec<serde_json::Error>) {
         let store = K::store_mut(self);
-        let decode = |value: Value| serde_json::from_value::<K>(value);
+        let decode = |mut value: Value| {
+            // Nobody here reads who owns which field, which is half of a small
+            // object.
+            if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+                metadata.remove("managedFields");
+            }
+            serde_json::from_value::<K>(value)
+        };
         let changes = match news {
             News::Listed(_, items, version) => {
                 let mut errors = Vec::new();

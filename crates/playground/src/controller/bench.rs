@@ -109,7 +109,7 @@ impl Bench {
     }
 
     fn key(&self, kind: Kind, name: &str) -> Key {
-        Key::new(if kind == Kind::Node { "" } else { "default" }, name)
+        Key::new(if is_cluster_wide(kind) { "" } else { "default" }, name)
     }
 
     fn settle(&mut self) {
@@ -164,7 +164,7 @@ impl Bench {
         self.version += 1;
         let metadata = object["metadata"].as_object_mut().unwrap();
         if new {
-            if kind != Kind::Node {
+            if !is_cluster_wide(kind) {
                 metadata.entry("namespace").or_insert(json!("default"));
             }
             if !metadata.contains_key("name") {
@@ -277,9 +277,16 @@ fn kind_of(object: &Value) -> Kind {
         Kind::StatefulSet,
         Kind::Job,
         Kind::Budget,
+        Kind::Claim,
+        Kind::Volume,
+        Kind::StorageClass,
     ];
     let name = object["kind"].as_str().unwrap_or_default();
     kinds.into_iter().find(|kind| kind.name() == name).unwrap()
+}
+
+fn is_cluster_wide(kind: Kind) -> bool {
+    matches!(kind, Kind::Node | Kind::Volume | Kind::StorageClass)
 }
 
 /// To the node that the pod is tied to, or to any.

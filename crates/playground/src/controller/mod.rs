@@ -13,6 +13,7 @@ mod pod_gc;
 mod replica_set;
 mod service_account;
 mod stateful_set;
+pub(crate) mod storage;
 mod taint_eviction;
 
 use jiff::SignedDuration;
@@ -52,12 +53,24 @@ pub enum Controller {
     Budget,
     /// Gives each namespace its default account.
     ServiceAccount,
+    /// Finds volumes for claims.
+    Claim,
+    /// Keeps the phases of volumes, and reclaims them.
+    Volume,
+    /// Makes volumes.
+    Provisioner,
+    /// Keeps claims that are used.
+    ClaimProtection,
+    /// Keeps volumes that are used.
+    VolumeProtection,
+    /// Makes the claims of ephemeral volumes.
+    EphemeralVolume,
 }
 
 type PlanFn = fn(View<'_>, &Key) -> Plan;
 type WakeFn = fn(&World, &Seen, &mut dyn FnMut(Key));
 
-const ROWS: [(Controller, PlanFn, WakeFn); 13] = [
+const ROWS: [(Controller, PlanFn, WakeFn); 19] = [
     (Controller::Kubelet, node::kubelet::plan, node::kubelet::wake),
     (Controller::NodeStatus, node::status::plan, node::status::wake),
     (Controller::Heartbeat, node::heartbeat::plan, node::heartbeat::wake),
@@ -71,6 +84,16 @@ const ROWS: [(Controller, PlanFn, WakeFn); 13] = [
     (Controller::Job, job::plan, job::wake),
     (Controller::Budget, budget::plan, budget::wake),
     (Controller::ServiceAccount, service_account::plan, service_account::wake),
+    (Controller::Claim, storage::claim::plan, storage::claim::wake),
+    (Controller::Volume, storage::volume::plan, storage::volume::wake),
+    (Controller::Provisioner, storage::provisioner::plan, storage::provisioner::wake),
+    (Controller::ClaimProtection, storage::protection::plan_claim, storage::protection::wake_claim),
+    (
+        Controller::VolumeProtection,
+        storage::protection::plan_volume,
+        storage::protection::wake_volume,
+    ),
+    (Controller::EphemeralVolume, storage::ephemeral::plan, storage::ephemeral::wake),
 ];
 
 impl Controller {
@@ -79,6 +102,14 @@ impl Controller {
         let row = ROWS.iter().find(|(controller, ..)| *controller == self);
         let (_, plan, _) = row.expect("every controller has a row");
         plan(view, key)
+    }
+
+    /// The program that it is part of in a real cluster.
+    pub(crate) fn agent(self) -> &'static str {
+        match self {
+            Self::Kubelet | Self::NodeStatus | Self::Heartbeat => "kubelet",
+            _ => "kube-controller-manager",
+        }
     }
 
     /// How long it waits between two plans for one object: those that count
@@ -97,7 +128,13 @@ impl Controller {
             | Self::NodeLifecycle
             | Self::TaintEviction
             | Self::PodGc
-            | Self::ServiceAccount => None,
+            | Self::ServiceAccount
+            | Self::Claim
+            | Self::Volume
+            | Self::Provisioner
+            | Self::ClaimProtection
+            | Self::VolumeProtection
+            | Self::EphemeralVolume => None,
         }
     }
 }

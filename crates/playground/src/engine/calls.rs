@@ -23,41 +23,65 @@ pub(super) struct Caller {
     client: Client,
     notes: mpsc::Sender<Note>,
     permits: Arc<Semaphore>,
+    agent: &'static str,
 }
 
 impl Caller {
     pub(super) fn new(client: Client, notes: mpsc::Sender<Note>) -> Self {
-        Self { client, notes, permits: Arc::new(Semaphore::new(CALLS)) }
+        let permits = Arc::new(Semaphore::new(CALLS));
+        Self { client, notes, permits, agent: "kube-controller-manager" }
+    }
+
+    /// The same for another program of a real cluster: `managedFields` name who
+    /// wrote what.
+    pub(super) fn named(&self, agent: &'static str) -> Self {
+        Self { agent, ..self.clone() }
     }
 
     /// Carries out a plan; returns what is known now and how it went.
     pub(super) async fn carry_out(&self, plan: Plan) -> (Vec<News>, Ended) {
-        let mut news = Vec::new();
-        let mut worst = Ended::Well;
+        let mut outcome = Outcome::default();
         if plan.ordered {
             for action in plan.actions {
-                let (told, ended) = self.act(action).await;
-                news.extend(told);
-                if ended != Ended::Well {
-                    return (news, ended);
+                outcome.add(self.act(action).await);
+                if outcome.how != Ended::Well {
+                    break;
                 }
             }
-            return (news, worst);
+            return (outcome.news, outcome.how);
         }
-        let calls = plan.actions.into_iter().map(|action| self.act(action));
-        let mut calls = futures::stream::iter(calls).buffer_unordered(AT_ONCE);
-        while let Some((told, ended)) = calls.next().await {
-            news.extend(told);
-            worst = match (worst, ended) {
-                (Ended::Failed, _) | (_, Ended::Failed) => Ended::Failed,
-                (Ended::Conflict, _) | (_, Ended::Conflict) => Ended::Conflict,
-                (Ended::Well, Ended::Well) => Ended::Well,
-            };
+        let is_new = |action: &Action| matches!(action.call, Call::Create { .. });
+        let (new, others): (Vec<_>, Vec<_>) = plan.actions.into_iter().partition(is_new);
+        outcome.merge(self.at_once(others).await);
+        // What is refused once would be refused a hundred times: one object is
+        // made, then two, then four, as long as all goes well.
+        let mut new = new.into_iter();
+        let mut made = Outcome::default();
+        let mut n = 1;
+        while made.how == Ended::Well && new.len() > 0 {
+            made.merge(self.at_once(new.by_ref().take(n)).await);
+            n *= 2;
         }
-        (news, worst)
+        if let Some((complaint, why)) = plan.complaint.zip(made.failure.as_ref()) {
+            let call = complaint.with(why);
+            made.add(self.act(Action { call, on_success: None, on_failure: None }).await);
+        }
+        outcome.merge(made);
+        (outcome.news, outcome.how)
     }
 
-    async fn act(&self, action: Action) -> (Option<News>, Ended) {
+    /// Acts without an order.
+    async fn at_once(&self, actions: impl IntoIterator<Item = Action>) -> Outcome {
+        let calls = actions.into_iter().map(|action| self.act(action));
+        let mut calls = futures::stream::iter(calls).buffer_unordered(AT_ONCE);
+        let mut outcome = Outcome::default();
+        while let Some(done) = calls.next().await {
+            outcome.add(done);
+        }
+        outcome
+    }
+
+    async fn act(&self, action: Action) -> Done {
         let Action { call, on_success, on_failure } = action;
         let result = match call {
             Call::Nothing => Ok(None),
@@ -71,21 +95,22 @@ impl Caller {
                     }
                     self.tell(note);
                 }
-                (news, Ended::Well)
+                Done { news, how: Ended::Well, failure: None }
             }
             Err(error) => {
-                let ended = ended(&error);
-                if ended == Ended::Failed {
+                let how = ended(&error);
+                let words = words(&error);
+                // That nothing new comes into a namespace that goes is no news.
+                let expected = words.contains("because it is being terminated");
+                if how == Ended::Failed {
                     tracing::debug!(%error, "a controller's call failed");
-                    // That nothing new comes into a namespace that goes is no
-                    // news.
-                    let expected = words(&error).contains("because it is being terminated");
                     if let Some(mut note) = on_failure.filter(|_| !expected) {
-                        note.message.push_str(&words(&error));
+                        note.message.push_str(&words);
                         self.tell(note);
                     }
                 }
-                (None, ended)
+                let failure = (how == Ended::Failed && !expected).then_some(words);
+                Done { news: None, how, failure }
             }
         }
     }
@@ -103,24 +128,24 @@ impl Caller {
         match call {
             Call::Create { kind, namespace, object } => {
                 let request = json_request("POST", &kind.collection(&namespace), &object)?;
-                let made: Value = self.client.request(request).await?;
+                let made: Value = self.send(request).await?;
                 Ok(Some(News::Written(kind, made)))
             }
             Call::Replace { kind, key, part, object } => {
                 let path = format!("{}{}", kind.object(&key), suffix(part));
-                let made: Value = self.client.request(json_request("PUT", &path, &object)?).await?;
+                let made: Value = self.send(json_request("PUT", &path, &object)?).await?;
                 Ok(Some(News::Written(kind, made)))
             }
             Call::Patch { kind, key, part, patch } => {
                 let path = format!("{}{}", kind.object(&key), suffix(part));
                 let request = patch_request(&path, &patch)?;
-                let made: Value = self.client.request(request).await?;
+                let made: Value = self.send(request).await?;
                 Ok(Some(News::Written(kind, made)))
             }
             Call::Delete { kind, key, uid, grace } => {
                 let options = delete_options(&uid, grace);
                 let request = json_request("DELETE", &kind.object(&key), &options)?;
-                match self.client.request::<Value>(request).await {
+                match self.send(request).await {
                     Ok(left) => {
                         let removed = News::Removed(kind, key, uid);
                         Ok(Some(after_delete(kind, left, removed)))
@@ -134,6 +159,48 @@ impl Caller {
             }
             Call::Nothing => Ok(None),
         }
+    }
+
+    async fn send(&self, request: Request<Vec<u8>>) -> kube::Result<Value> {
+        self.client.request(signed(request, self.agent)).await
+    }
+}
+
+/// How one action went.
+struct Done {
+    news: Option<News>,
+    how: Ended,
+    /// The words of a failure that is worth telling.
+    failure: Option<String>,
+}
+
+/// How actions went so far.
+struct Outcome {
+    news: Vec<News>,
+    how: Ended,
+    failure: Option<String>,
+}
+
+impl Default for Outcome {
+    fn default() -> Self {
+        Self { news: Vec::new(), how: Ended::Well, failure: None }
+    }
+}
+
+impl Outcome {
+    fn add(&mut self, done: Done) {
+        let Done { news, how, failure } = done;
+        self.merge(Self { news: news.into_iter().collect(), how, failure });
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.news.extend(other.news);
+        self.how = match (self.how, other.how) {
+            (Ended::Failed, _) | (_, Ended::Failed) => Ended::Failed,
+            (Ended::Conflict, _) | (_, Ended::Conflict) => Ended::Conflict,
+            (Ended::Well, Ended::Well) => Ended::Well,
+        };
+        self.failure = self.failure.take().or(other.failure);
     }
 }
 
@@ -166,6 +233,12 @@ pub(super) fn patch_request(path: &str, patch: &Value) -> kube::Result<Request<V
     let merge = http::HeaderValue::from_static("application/merge-patch+json");
     request.headers_mut().insert(http::header::CONTENT_TYPE, merge);
     Ok(request)
+}
+
+/// The request in the name of a program.
+pub(super) fn signed(mut request: Request<Vec<u8>>, agent: &'static str) -> Request<Vec<u8>> {
+    request.headers_mut().insert(http::header::USER_AGENT, http::HeaderValue::from_static(agent));
+    request
 }
 
 fn suffix(part: Part) -> &'static str {

@@ -36,7 +36,7 @@ use queue::{Ended, Queue};
 pub use queue::Task;
 
 /// The kinds that are followed.
-const KINDS: [Kind; 13] = [
+const KINDS: [Kind; 15] = [
     Kind::Node,
     Kind::Pod,
     Kind::Lease,
@@ -49,6 +49,8 @@ const KINDS: [Kind; 13] = [
     Kind::Revision,
     Kind::Job,
     Kind::Claim,
+    Kind::Volume,
+    Kind::StorageClass,
     Kind::Budget,
 ];
 
@@ -190,8 +192,8 @@ impl Engine {
             let again_at = plan.again_at.take();
             if !plan.actions.is_empty() {
                 self.queue.started(task.clone());
-                let (caller, ended, task) =
-                    (self.caller.clone(), self.ended_in.clone(), task.clone());
+                let caller = self.caller.named(task.controller.agent());
+                let (ended, task) = (self.ended_in.clone(), task.clone());
                 plans.spawn(async move {
                     let (news, how) = Box::pin(caller.carry_out(plan)).await;
                     // Nobody listens once the engine has stopped.

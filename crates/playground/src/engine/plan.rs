@@ -54,6 +54,17 @@ pub struct Plan {
     pub ordered: bool,
     /// When to look again even if nothing changes.
     pub again_at: Option<Timestamp>,
+    /// What to write down when an object cannot be created.
+    pub complaint: Option<Complaint>,
+}
+
+/// A call that says why something failed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Complaint {
+    /// A patch.
+    pub call: Call,
+    /// Where in the patch the reason belongs, as a JSON pointer.
+    pub reason_at: &'static str,
 }
 
 /// One call, and what to tell about it.
@@ -165,6 +176,19 @@ impl Plan {
     /// Adds nothing but a note.
     pub fn note(&mut self, note: Note) {
         self.call_noting(Call::Nothing, note);
+    }
+}
+
+impl Complaint {
+    /// The call with the reason in it.
+    pub(crate) fn with(self, reason: &str) -> Call {
+        let mut call = self.call;
+        if let Call::Patch { patch, .. } = &mut call
+            && let Some(place) = patch.pointer_mut(self.reason_at)
+        {
+            *place = json!(reason);
+        }
+        call
     }
 }
 

@@ -28,6 +28,7 @@ pub(super) enum Ended {
 }
 
 const CONFLICT_DELAY: SignedDuration = SignedDuration::from_millis(20);
+const LONGEST_CONFLICT_DELAY: SignedDuration = SignedDuration::from_secs(5);
 const FIRST_DELAY: SignedDuration = SignedDuration::from_millis(100);
 const LONGEST_DELAY: SignedDuration = SignedDuration::from_secs(30);
 
@@ -39,6 +40,8 @@ pub(super) struct Queue {
     at: BTreeMap<Task, Timestamp>,
     running: BTreeMap<Task, Option<Timestamp>>,
     trouble: BTreeMap<Task, Trouble>,
+    /// How often in a row somebody else was faster.
+    conflicts: BTreeMap<Task, u32>,
     /// When tasks of controllers that wait between plans may be looked at.
     rest: BTreeMap<Task, Timestamp>,
 }
@@ -99,13 +102,24 @@ impl Queue {
         match how {
             Ended::Well => {
                 self.trouble.remove(&task);
+                self.conflicts.remove(&task);
                 // What the calls changed has woken the task if it concerns it;
                 // waking it in any case could go on for ever.
                 if let Some(at) = wanted {
                     self.wake(task, at);
                 }
             }
-            Ended::Conflict => self.wake(task, now + CONFLICT_DELAY),
+            // News of the object may wake the task earlier. Without any, as
+            // when the watch is behind, it would only fail again.
+            Ended::Conflict => {
+                let n_conflicts = self.conflicts.entry(task.clone()).or_default();
+                let delay = CONFLICT_DELAY.saturating_mul(1_i32 << (*n_conflicts).min(16));
+                *n_conflicts += 1;
+                if let Some(at) = wanted {
+                    self.wake(task.clone(), at);
+                }
+                self.wake(task, now + delay.min(LONGEST_CONFLICT_DELAY));
+            }
             Ended::Failed => {
                 let n_failures = self.trouble.get(&task).map_or(0, |t| t.n_failures);
                 let factor = 1_i32 << n_failures.min(16);
@@ -124,7 +138,9 @@ impl Queue {
         self.rest.retain(|_, until| *until > now);
         let at = &self.at;
         let running = &self.running;
-        self.trouble.retain(|task, _| at.contains_key(task) || running.contains_key(task));
+        let lives = |task: &Task| at.contains_key(task) || running.contains_key(task);
+        self.trouble.retain(|task, _| lives(task));
+        self.conflicts.retain(|task, _| lives(task));
     }
 }
 
@@ -164,23 +180,46 @@ mod tests {
         assert_eq!(queue.next(), Some(at(1)));
     }
 
-    #[test]
-    fn failures_are_retried_later_and_later_whatever_happens() {
+    /// How long after each of `n` ends like this the task is due.
+    fn delays(how: Ended, n: usize) -> Vec<f64> {
         let mut queue = Queue::default();
         let mut now = at(0);
         let mut delays = Vec::new();
-        for _ in 0..12 {
-            queue.wake(task(), now);
+        queue.wake(task(), now);
+        for _ in 0..n {
             let due = queue.next().expect("it is queued");
             delays.push((due - now).total(jiff::Unit::Millisecond).expect("a span of time"));
             queue.pop(due);
             queue.started(task());
-            queue.ended(task(), Ended::Failed, due);
+            queue.ended(task(), how, due);
             now = due;
         }
-        assert_eq!(
-            delays,
-            [0., 100., 200., 400., 800., 1600., 3200., 6400., 12800., 25600., 30000., 30000.]
-        );
+        delays
+    }
+
+    #[test]
+    fn failures_are_retried_later_and_later() {
+        let expected =
+            [0., 100., 200., 400., 800., 1600., 3200., 6400., 12800., 25600., 30000., 30000.];
+        assert_eq!(delays(Ended::Failed, 12), expected);
+    }
+
+    #[test]
+    fn conflicts_without_news_do_not_go_round_and_round() {
+        let expected = [0., 20., 40., 80., 160., 320., 640., 1280., 2560., 5000., 5000.];
+        assert_eq!(delays(Ended::Conflict, 11), expected);
+    }
+
+    #[test]
+    fn news_of_an_object_wake_after_a_conflict_but_not_after_a_failure() {
+        for (how, expected) in [(Ended::Conflict, 1), (Ended::Failed, 100)] {
+            let mut queue = Queue::default();
+            queue.wake(task(), at(0));
+            queue.pop(at(0));
+            queue.started(task());
+            queue.ended(task(), how, at(0));
+            queue.wake(task(), at(1));
+            assert_eq!(queue.next(), Some(at(expected)), "{how:?}");
+        }
     }
 }

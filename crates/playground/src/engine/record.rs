@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::Clock;
-use super::calls::{json_request, patch_request};
+use super::calls::{json_request, patch_request, signed};
 use super::plan::Note;
 use crate::cluster::{Key, Kind};
 
@@ -30,14 +30,15 @@ const MEMORY: usize = 4096;
 pub(super) async fn run(client: Client, clock: Clock, mut notes: mpsc::Receiver<Note>) {
     let mut correlator = Correlator::new(clock.now());
     while let Some(note) = notes.recv().await {
+        let agent = if note.reporter == "kubelet" { "kubelet" } else { "kube-controller-manager" };
         let Some(write) = correlator.record(note, clock.now()) else { continue };
         let written = match &write {
             Write::Create(key, event) => {
                 let path = Kind::Event.collection(&key.namespace);
-                send(&client, json_request("POST", &path, event)).await
+                send(&client, agent, json_request("POST", &path, event)).await
             }
             Write::Count(key, patch) => {
-                send(&client, patch_request(&Kind::Event.object(key), patch)).await
+                send(&client, agent, patch_request(&Kind::Event.object(key), patch)).await
             }
         };
         if let Err(error) = written {
@@ -49,9 +50,10 @@ pub(super) async fn run(client: Client, clock: Clock, mut notes: mpsc::Receiver<
 
 async fn send(
     client: &Client,
+    agent: &'static str,
     request: kube::Result<http::Request<Vec<u8>>>,
 ) -> kube::Result<Value> {
-    client.request(request?).await
+    client.request(signed(request?, agent)).await
 }
 
 /// What to write.

@@ -9,18 +9,20 @@ use crate::manifests::{Manifest, ManifestError};
 
 /// Takes the nodes among manifests as new ones: with their labels, taints and
 /// sizes, without what their cluster kept books of, and in good health. What
-/// else there is, is left out.
+/// else there is, is left out. Each comes with its place among the manifests.
 ///
 /// # Errors
 /// When a node is not of a node's form; the message names the field.
-pub(crate) fn nodes(manifests: Vec<Manifest>, now: Timestamp) -> Result<Vec<Node>, ManifestError> {
+pub(crate) fn nodes(
+    manifests: Vec<Manifest>,
+    now: Timestamp,
+) -> Result<Vec<(String, Node)>, ManifestError> {
     let is_node = |m: &Manifest| m.object["kind"] == "Node" && m.object["apiVersion"] == "v1";
     let manifests = manifests.into_iter().filter(is_node);
     manifests
-        .map(|Manifest { origin, object }| {
-            let node = decode(object)
-                .map_err(|error| ManifestError::NoObject { origin, message: error.to_string() })?;
-            Ok(refreshed(node, now))
+        .map(|Manifest { origin, object }| match decode(object) {
+            Ok(node) => Ok((origin, refreshed(node, now))),
+            Err(error) => Err(ManifestError::NoObject { origin, message: error.to_string() }),
         })
         .collect()
 }
@@ -79,7 +81,8 @@ items:
 ";
         let nodes = nodes(parse("f", text).unwrap(), Timestamp::UNIX_EPOCH).unwrap();
         assert_eq!(nodes.len(), 1);
-        let node = &nodes[0];
+        let (origin, node) = &nodes[0];
+        assert_eq!(origin, "f: document 1: items[0]");
         assert_eq!((&node.metadata.uid, &node.metadata.resource_version), (&None, &None));
         assert_eq!(node.metadata.labels.as_ref().unwrap()["zone"], "z");
         assert_eq!(node.spec.as_ref().unwrap().taints.as_ref().unwrap()[0].key, "k");

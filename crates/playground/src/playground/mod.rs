@@ -1,5 +1,6 @@
 //! Starts and stops everything.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::controller::storage;
 use crate::engine::plan::Settings;
 use crate::engine::{self, Clock};
 use crate::kubeconfig;
@@ -123,7 +125,11 @@ pub async fn start(config: Config) -> Result<Running, StartError> {
     // Namespaces may be there already, which is as good.
     drop(server.load(steersman_apikinds::bootstrap(now)));
     let mut nodes = file::nodes(config.nodes_from, now).map_err(StartError::Nodes)?;
-    nodes.extend(shape::nodes(config.n_nodes, now));
+    nodes.extend(shape::nodes(config.n_nodes, now).into_iter().map(|node| {
+        let name = node.metadata.name.as_deref().unwrap_or_default();
+        (format!("node {name}"), node)
+    }));
+    load_classes(&server, &config.manifests)?;
     load(&server, config.manifests, nodes)?;
 
     let address = config.listen;
@@ -158,7 +164,7 @@ pub async fn start(config: Config) -> Result<Running, StartError> {
     tasks.spawn(Box::pin(engine::run(client.clone(), clock, config.settings, stop.clone())));
     let counters = Arc::new(Counters::default());
     if let Some(scheduler) = config.scheduler {
-        let client = Client::new(server.service(), "default");
+        let client = Client::new(server.service().named("kube-scheduler"), "default");
         let options = Options { seed: config.seed, ..Options::default() };
         tasks.spawn(schedule(client, scheduler, options, Arc::clone(&counters), stop.clone()));
     }
@@ -177,6 +183,27 @@ impl Running {
     /// When some are refused; the others are there then.
     pub fn add(&self, manifests: Vec<Manifest>) -> Result<(), StartError> {
         load(&self.server, manifests, Vec::new())
+    }
+
+    /// Takes in those of the objects whose like is not there yet; how many
+    /// there were already.
+    ///
+    /// # Errors
+    /// When some are refused; the others are there then.
+    pub fn add_missing(&self, manifests: Vec<Manifest>) -> Result<usize, StartError> {
+        let known = self.dump();
+        let place = |object: &Value| {
+            let at = |path: &str| object.pointer(path).and_then(Value::as_str).map(str::to_owned);
+            let namespace = at("/metadata/namespace").unwrap_or_else(|| "default".to_owned());
+            (at("/apiVersion"), at("/kind"), namespace, at("/metadata/name"))
+        };
+        let taken: BTreeSet<_> = known.iter().map(place).collect();
+        let n = manifests.len();
+        let missing: Vec<Manifest> =
+            manifests.into_iter().filter(|m| !taken.contains(&place(&m.object))).collect();
+        let n_known = n - missing.len();
+        load(&self.server, missing, Vec::new())?;
+        Ok(n_known)
     }
 
     /// Stops everything; bindings under way are finished.
@@ -202,16 +229,37 @@ async fn schedule(
     }
 }
 
+/// Puts the playground's own storage classes into the cluster, but for those
+/// that are among the manifests. They come first: claims get the default class
+/// when they are made.
+fn load_classes(server: &ApiServer, manifests: &[Manifest]) -> Result<(), StartError> {
+    let given: Vec<&Value> = manifests
+        .iter()
+        .map(|manifest| &manifest.object)
+        .filter(|object| object["kind"] == "StorageClass")
+        .collect();
+    let default = "storageclass.kubernetes.io/is-default-class";
+    let has_default = given.iter().any(|class| class["metadata"]["annotations"][default] == "true");
+    let own = storage::classes::classes(has_default).into_iter().map(|class| {
+        let origin =
+            format!("storage class {}", class.metadata.name.as_deref().unwrap_or_default());
+        Manifest { origin, object: engine::plan::to_value(&class) }
+    });
+    let is_given = |class: &Manifest| {
+        given.iter().any(|given| given["metadata"]["name"] == class.object["metadata"]["name"])
+    };
+    load(server, own.filter(|class| !is_given(class)).collect(), Vec::new())
+}
+
 /// Puts objects into the cluster. Leases of nodes are left out: those who held
 /// them are gone, and the nodes here have not had the time to renew them.
-fn load(server: &ApiServer, manifests: Vec<Manifest>, nodes: Vec<Node>) -> Result<(), StartError> {
-    let mut origins = Vec::new();
-    let mut objects = Vec::new();
-    for node in nodes {
-        let value = engine::plan::to_value(&node);
-        origins.push(format!("node {}", node.metadata.name.unwrap_or_default()));
-        objects.push(value);
-    }
+fn load(
+    server: &ApiServer,
+    manifests: Vec<Manifest>,
+    nodes: Vec<(String, Node)>,
+) -> Result<(), StartError> {
+    let nodes = nodes.into_iter().map(|(origin, node)| (origin, engine::plan::to_value(&node)));
+    let (mut origins, mut objects): (Vec<String>, Vec<Value>) = nodes.unzip();
     for manifest in manifests {
         let namespace = manifest.object.pointer("/metadata/namespace").and_then(Value::as_str);
         let is_lease = manifest.object["kind"] == "Lease" && namespace == Some("kube-node-lease");

@@ -9,7 +9,7 @@ use jiff::SignedDuration;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, StatefulSet};
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{Event, Node, PersistentVolumeClaim, Pod};
 use kube::api::{Api, DeleteParams, Patch, PatchParams, WatchParams};
 use kube::core::WatchEvent;
 use serde::de::DeserializeOwned;
@@ -19,6 +19,8 @@ use steersman_runtime::Deaf;
 use super::*;
 use crate::manifests::parse;
 use crate::{demo, node};
+
+mod storage;
 
 /// Nothing here takes a tenth of it.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -73,18 +75,22 @@ where
     }
 }
 
+/// Waits until no object is like this any more.
 async fn gone<K>(api: &Api<K>, what: &str, is_it: impl Fn(&K) -> bool)
 where
     K: kube::Resource + Clone + Debug + DeserializeOwned,
 {
     let watched = async {
-        let events = api.watch(&WatchParams::default(), "0").await.unwrap();
+        let list = api.list(&Default::default()).await.unwrap();
+        let mut n_left = list.iter().filter(|object| is_it(object)).count();
+        let version = list.metadata.resource_version.unwrap_or_default();
+        let events = api.watch(&WatchParams::default(), &version).await.unwrap();
         let mut events = pin!(events);
-        while let Some(event) = events.try_next().await.unwrap() {
-            if let WatchEvent::Deleted(object) = event
+        while n_left > 0 {
+            if let Some(WatchEvent::Deleted(object)) = events.try_next().await.unwrap()
                 && is_it(&object)
             {
-                return;
+                n_left -= 1;
             }
         }
     };
@@ -286,4 +292,87 @@ async fn refused_objects_are_named() {
     let error = Box::pin(start(Config { manifests, ..Config::default() })).await.err().unwrap();
     let message = error.to_string();
     assert!(message.starts_with("f.yaml: document 1: "), "{message}");
+}
+
+#[tokio::test]
+async fn refused_pods_are_tried_one_at_a_time_and_the_deployment_says_why() {
+    let running = playground(2).await;
+    running.apply(
+        &deployment(50, "1")
+            .replace("spec: {containers", "spec: {priorityClassName: high, containers"),
+    );
+    let deployments: Api<Deployment> = running.api();
+    let failure = |d: &Deployment| {
+        let mut conditions = d.status.clone().unwrap_or_default().conditions.unwrap_or_default();
+        conditions.retain(|c| c.type_ == "ReplicaFailure");
+        conditions.pop()
+    };
+    let failing = until(&deployments, "a failure", |d| failure(d).is_some()).await;
+    let failure_message = failure(&failing).unwrap().message.unwrap();
+    assert!(
+        failure_message.ends_with("no PriorityClass with name high was found"),
+        "{failure_message}"
+    );
+    running.apply(
+        "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 5}",
+    );
+    let done = until(&deployments, "the rollout", |d| complete(d, 50)).await;
+    let done = match failure(&done) {
+        None => done,
+        Some(_) => until(&deployments, "its end", |d| failure(d).is_none()).await,
+    };
+    assert!(complete(&done, 50));
+    let events: Api<Event> = running.api();
+    let events = shown(&events).await;
+    let refused = events.iter().filter(|e| e.reason.as_deref() == Some("FailedCreate"));
+    let n: i32 = refused.map(|event| event.count.unwrap_or(1)).sum();
+    assert!((1..30).contains(&n), "{n} attempts for 50 pods");
+    running.shutdown().await;
+}
+
+#[tokio::test]
+async fn claims_of_a_stateful_set_go_with_their_pods_and_come_back() {
+    let running = playground(2).await;
+    running.apply(
+        "
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  replicas: 2
+  serviceName: db
+  persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete, whenScaled: Delete}
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec: {containers: [{name: c, image: i}]}
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+",
+    );
+    let sets: Api<StatefulSet> = running.api();
+    let claims: Api<PersistentVolumeClaim> = running.api();
+    let ready = |n: i32| {
+        move |set: &StatefulSet| {
+            let status = set.status.clone().unwrap_or_default();
+            status.ready_replicas == Some(n) && status.replicas == n
+        }
+    };
+    let scale = async |n: i32| {
+        let patch = Patch::Merge(json!({ "spec": { "replicas": n } }));
+        sets.patch("db", &PatchParams::default(), &patch).await.unwrap();
+    };
+    until(&sets, "two pods", ready(2)).await;
+    let first = claims.get("data-db-1").await.unwrap().metadata.uid;
+    scale(1).await;
+    let is_first = |claim: &PersistentVolumeClaim| claim.metadata.uid == first;
+    gone(&claims, "the claim goes with its pod", is_first).await;
+    scale(2).await;
+    until(&sets, "two pods again", ready(2)).await;
+    assert_ne!(claims.get("data-db-1").await.unwrap().metadata.uid, first);
+    sets.delete("db", &DeleteParams::default()).await.unwrap();
+    let is_other = |claim: &PersistentVolumeClaim| !is_first(claim);
+    gone(&claims, "claims go with the set", is_other).await;
+    running.shutdown().await;
 }

@@ -7,7 +7,7 @@ mod pods;
 mod status;
 mod template;
 
-pub(crate) use ownership::{claim, owner_reference};
+pub(crate) use ownership::{claim, owner_reference, owners_patch};
 pub(crate) use percent::{Round, resolve};
 pub(crate) use pods::{
     Availability, availability, condition, has_ended, is_active, is_ready, is_terminating, phase,

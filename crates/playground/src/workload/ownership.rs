@@ -75,8 +75,9 @@ fn release<K: Watched>(object: &K, owner_uid: &str) -> Call {
     owners_patch(object, &owners)
 }
 
-/// The list is replaced as a whole, so it must still be as it was read.
-fn owners_patch<K: Watched>(object: &K, owners: &[OwnerReference]) -> Call {
+/// Gives an object those owners. The list is replaced as a whole, so it must
+/// still be as it was read.
+pub(crate) fn owners_patch<K: Watched>(object: &K, owners: &[OwnerReference]) -> Call {
     let ObjectMeta { uid, resource_version, .. } = object.metadata();
     let patch = json!({ "metadata": {
         "uid": uid,

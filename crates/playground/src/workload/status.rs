@@ -9,6 +9,10 @@ use crate::engine::plan::{Call, Part, to_value};
 /// equal. A guarded one is refused when the object has changed meanwhile: for
 /// statuses that others write too.
 pub(crate) fn status_patch<K: Watched>(old: &K, new: &K, guarded: bool) -> Option<Call> {
+    // Most looks at an object find nothing to change.
+    if old == new {
+        return None;
+    }
     let (before, after) = (to_value(old), to_value(new));
     let empty = json!({});
     let difference =

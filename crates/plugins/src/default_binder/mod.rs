@@ -98,8 +98,8 @@ mod tests {
     #[test]
     fn fails_as_the_write_failed() {
         let conflict = WriteError::Conflict("pod a is assigned already".into());
-        check(Err(conflict), Err("conflict: pod a is assigned already"));
-        check(Err(WriteError::NotFound("pods \"a\"".into())), Err("not found: pods \"a\""));
+        check(Err(conflict), Err("pod a is assigned already"));
+        check(Err(WriteError::NotFound("no pod a".into())), Err("no pod a"));
         check(Err(WriteError::Other("timeout".into())), Err("timeout"));
     }
 }

@@ -15,7 +15,8 @@
 //!
 //! # Requeue events
 //! A pod leaves a node and gave up a port that the pod wants, so that its ports
-//! are all free there. A node is added where they are.
+//! are all free there, or held by pods that preemption could send away. A node is
+//! added where they are.
 //!
 //! # Parity
 //! As kube-scheduler v1.36, which tries the pod again also when another pod
@@ -56,6 +57,15 @@ pub fn descriptor() -> Descriptor {
 
 fn are_free(ports: &[HostPort], node: &NodeInfo) -> bool {
     !node.used_ports().conflict(ports)
+}
+
+/// Whether the pod's ports are free on `node`, or would be if preemption sent
+/// pods of lower priority away.
+fn may_be_free(pod: &PodInfo, node: &NodeInfo) -> bool {
+    let gives_way =
+        |other: &PodInfo| pod.spec.may_preempt && other.spec.priority < pod.spec.priority;
+    are_free(&pod.spec.host_ports, node)
+        || node.pods().iter().all(|other| gives_way(other) || !conflict(pod, other))
 }
 
 fn conflict(pod: &PodInfo, other: &PodInfo) -> bool {
@@ -110,7 +120,7 @@ impl EnqueueExtensions for NodePorts {
         let Some(node) = node else { return Ok(Hint::Queue) };
         // A node that is gone again announces itself when it comes back.
         let node = ctx.cluster.nodes().by_name(node);
-        Ok(Hint::queue_if(node.is_some_and(|node| are_free(&ctx.pod.spec.host_ports, node))))
+        Ok(Hint::queue_if(node.is_some_and(|node| may_be_free(ctx.pod, node))))
     }
 }
 

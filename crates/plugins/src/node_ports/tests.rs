@@ -85,6 +85,23 @@ fn departure_brings_pods_back_when_their_ports_are_free_then() {
 }
 
 #[test]
+fn departure_brings_pods_back_when_the_rest_of_their_ports_can_be_preempted() {
+    let hint = |p: PodBuilder| {
+        let mut bench = bench();
+        let a = wants("a", 80).on("n1");
+        bench.cluster.remove_pod(&a.clone().build().uid, &"n1".into());
+        let p = p.spec(json!({"containers": [{"name": "c", "ports": [
+            {"containerPort": 1, "hostPort": 80}, {"containerPort": 2, "hostPort": 81}]}]}));
+        let change = Change::AssignedPod { old: Some(a.build()), new: None };
+        bench.hint(&p.build(), &change)
+    };
+    assert_eq!(hint(pod("p")), Some(Hint::Skip));
+    assert_eq!(hint(pod("p").priority(10)), Some(Hint::Queue));
+    let polite = pod("p").priority(10).spec(json!({"preemptionPolicy": "Never"}));
+    assert_eq!(hint(polite), Some(Hint::Skip));
+}
+
+#[test]
 fn departure_of_a_nominated_pod_counts_for_its_node() {
     let nominated = |node: &str| wants("x", 80).status(json!({"nominatedNodeName": node}));
     check_departure(&bench(), nominated("n2"), Hint::Queue);

@@ -15,7 +15,7 @@ use steersman_framework::cluster::Stores;
 use steersman_framework::events::{
     ActionType, Change, ClusterEvent, EnqueueExtensions, EventResource, Hint, HintCtx,
 };
-use steersman_framework::verdict::{FilterVerdict, PluginError};
+use steersman_framework::verdict::{FilterVerdict, PluginError, RejectKind};
 
 use super::count::{Counter, attached_volumes, may_count};
 use super::{NodeVolumeLimits, check};
@@ -48,7 +48,17 @@ impl EnqueueExtensions for NodeVolumeLimits {
                 };
                 let attached = attached_volumes(stores);
                 let verdict = check(ctx.pod, node, stores, attached.get(&new.name));
-                !matches!(verdict, Ok(FilterVerdict::Reject(_)))
+                match verdict {
+                    Ok(FilterVerdict::Reject(rejection)) => {
+                        // Pods can be there before their node is.
+                        let spec = &ctx.pod.spec;
+                        let mut others = node.pods().iter();
+                        rejection.kind == RejectKind::Unschedulable
+                            && spec.may_preempt
+                            && others.any(|other| other.spec.priority < spec.priority)
+                    }
+                    Ok(FilterVerdict::Fit) | Err(_) => true,
+                }
             }
             Change::Object { old, new } => {
                 object_may_help(ctx.pod, stores, old.as_ref(), new.as_ref())

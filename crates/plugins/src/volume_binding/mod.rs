@@ -42,9 +42,10 @@
 //! a claim ceases to publish capacity. A node's in-tree plugins move to CSI.
 //!
 //! # Parity
-//! As kube-scheduler v1.36, but for these. Of equally small volumes the first by
-//! name is taken, not any. A claim that a pod mounts twice is bound once. What
-//! did not change is not written again. Pods hear of volumes that are set aside
+//! As kube-scheduler v1.36, but for these. What is set aside counts for the pods
+//! of all profiles; there each profile keeps its own account. Of equally small
+//! volumes the first by name is taken, not any. A claim that a pod mounts twice
+//! is bound once. What did not change is not written again. Pods hear of volumes that are set aside
 //! no more; there they wait for the flush. A driver that ceases to publish
 //! capacity concerns the pods whose claims it provisions, there pods with inline
 //! volumes of it. Other hints look closer, too.
@@ -93,8 +94,8 @@ pub fn descriptor() -> Descriptor {
         | PointSet::SCORE
         | PointSet::RESERVE
         | PointSet::PRE_BIND;
-    Descriptor::with_args(NAME, points, |_, args: VolumeBindingArgs| {
-        Ok(extensions(Arc::new(VolumeBinding::new(&args))))
+    Descriptor::with_args(NAME, points, |ctx, args: VolumeBindingArgs| {
+        Ok(extensions(Arc::new(VolumeBinding::new(&args, ctx.shared.of()))))
     })
 }
 
@@ -116,9 +117,9 @@ struct VolumeBinding {
     bind_timeout: Duration,
     shape: Option<Shape>,
     /// What is set aside for pods that have a node and whose bindings the watch
-    /// has not shown yet. The core calls one at a time; the lock is never
-    /// contended.
-    aside: Mutex<Aside>,
+    /// has not shown yet, of all profiles. The core calls one plugin at a time;
+    /// the lock is never contended.
+    aside: Arc<Mutex<Aside>>,
 }
 
 /// Volumes and claims as they will be when bindings under way are written.
@@ -129,11 +130,11 @@ struct Aside {
 }
 
 impl VolumeBinding {
-    fn new(args: &VolumeBindingArgs) -> Self {
+    fn new(args: &VolumeBindingArgs, aside: Arc<Mutex<Aside>>) -> Self {
         Self {
             bind_timeout: Duration::from_secs(args.bind_timeout_seconds.unsigned_abs()),
             shape: args.shape.as_deref().map(Shape::new),
-            aside: Mutex::default(),
+            aside,
         }
     }
 

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use steersman_api::csi_driver::CsiDriver;
 use steersman_api::csi_storage_capacity::CsiStorageCapacity;
 use steersman_api::key::ObjectKey;
-use steersman_api::persistent_volume::PersistentVolume;
+use steersman_api::persistent_volume::{PersistentVolume, Suits};
 use steersman_api::persistent_volume_claim::PersistentVolumeClaim;
 use steersman_api::pod::PodInfo;
-use steersman_api::quantity::Quantity;
 use steersman_api::selector::NodeSelector;
 use steersman_api::storage_class::StorageClass;
 use steersman_framework::cluster::Stores;
@@ -165,7 +164,7 @@ fn existing(claim: &PersistentVolumeClaim, view: View<'_>) -> Existing {
     let mut suitable = Vec::new();
     let volumes = view.aside.volumes.list(view.stores);
     for volume in volumes.filter(|volume| volume.class == claim.class) {
-        match suits(&volume, claim) {
+        match volume.suits(claim) {
             Suits::Kept => return Existing::Kept(volume),
             Suits::Yes => suitable.push(volume),
             Suits::No => {}
@@ -174,41 +173,6 @@ fn existing(claim: &PersistentVolumeClaim, view: View<'_>) -> Existing {
     // They come by name; the sort keeps that among equals.
     suitable.sort_by_key(|volume| volume.capacity);
     Existing::Any(suitable)
-}
-
-enum Suits {
-    /// It is kept for the claim.
-    Kept,
-    Yes,
-    No,
-}
-
-/// Whether a volume of the claim's class suits it, on nodes that can reach it.
-fn suits(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> Suits {
-    let is_kept = is_for(volume, claim);
-    let fits = (volume.claim.is_none() || is_kept)
-        && volume.capacity >= claim.request.unwrap_or(Quantity::ZERO)
-        && volume.block == claim.block
-        && volume.attributes_class == claim.attributes_class
-        && !volume.terminating;
-    if !fits {
-        return Suits::No;
-    }
-    if is_kept {
-        return Suits::Kept;
-    }
-    let offers = |mode| volume.access_modes.contains(mode);
-    let suits = volume.available
-        && claim.selector.as_ref().is_none_or(|selector| selector.matches(&volume.labels))
-        && claim.access_modes.iter().all(offers);
-    if suits { Suits::Yes } else { Suits::No }
-}
-
-/// Whether a volume is bound to the claim or kept for it.
-pub(super) fn is_for(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
-    volume.claim.as_ref().is_some_and(|reference| {
-        reference.key == claim.key && (reference.uid.is_empty() || reference.uid == claim.uid)
-    })
 }
 
 fn provisioning(claim: &PersistentVolumeClaim, stores: &Stores) -> Provisioning {

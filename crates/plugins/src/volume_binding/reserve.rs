@@ -9,7 +9,6 @@ use steersman_framework::cluster::Stores;
 use steersman_framework::extensions::{CycleCtx, PrepareCtx, Reserve};
 use steersman_framework::verdict::{PluginError, ReserveVerdict};
 
-use super::needs::is_for;
 use super::plan::Plan;
 use super::{Aside, VolumeBinding};
 
@@ -79,7 +78,7 @@ impl Reservation {
 fn bound_to(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> PersistentVolume {
     PersistentVolume {
         claim: Some(ClaimRef { key: claim.key.clone(), uid: claim.uid.clone() }),
-        bound_by_controller: volume.bound_by_controller || !is_for(volume, claim),
+        bound_by_controller: volume.bound_by_controller || !volume.is_for(claim),
         ..volume.clone()
     }
 }

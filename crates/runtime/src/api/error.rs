@@ -60,10 +60,7 @@ impl Refusal {
             code: own_code.filter(|code| *code >= 400).unwrap_or(code),
             reason: text("reason"),
             message: text("message"),
-            retry_after: status["details"]["retryAfterSeconds"]
-                .as_u64()
-                .filter(|seconds| *seconds > 0)
-                .map(Duration::from_secs),
+            retry_after: status["details"]["retryAfterSeconds"].as_u64().and_then(asked_wait),
         }
     }
 
@@ -78,10 +75,8 @@ impl Refusal {
         }
         // Only seconds: API servers send no dates here.
         let header = headers.get(http::header::RETRY_AFTER).and_then(|v| v.to_str().ok());
-        if let Some(seconds) = header.and_then(|text| text.trim().parse().ok()) {
-            refusal.retry_after = Some(Duration::from_secs(seconds));
-        }
-        refusal.retry_after = refusal.retry_after.map(|wait| wait.min(LONGEST_RETRY_AFTER));
+        let seconds = header.and_then(|text| text.trim().parse().ok());
+        refusal.retry_after = seconds.and_then(asked_wait).or(refusal.retry_after);
         refusal
     }
 
@@ -125,6 +120,20 @@ impl CallError {
     /// How long the server wants to be left alone.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         self.refusal().and_then(|refusal| refusal.retry_after)
+    }
+}
+
+/// How long a server wants to be left alone. No time at all is no answer:
+/// whoever takes it at its word asks again and again without a pause.
+fn asked_wait(seconds: u64) -> Option<Duration> {
+    (seconds > 0).then(|| Duration::from_secs(seconds).min(LONGEST_RETRY_AFTER))
+}
+
+/// What the client says, without its name for the place where it happened.
+pub(crate) fn of_client(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Service(error) => chain(&**error),
+        other => chain(other),
     }
 }
 
@@ -174,6 +183,10 @@ mod tests {
         assert_eq!(answer(429, None, &status).retry_after, Some(Duration::from_secs(3)));
         assert_eq!(answer(429, Some("7"), &status).retry_after, Some(Duration::from_secs(7)));
         assert_eq!(answer(429, Some("soon"), "").retry_after, None);
+        assert_eq!(answer(429, Some("0"), "").retry_after, None, "a pause of nothing is none");
+        assert_eq!(answer(429, Some("0"), &status).retry_after, Some(Duration::from_secs(3)));
+        let forever = json!({"details": {"retryAfterSeconds": u64::MAX}});
+        assert_eq!(Refusal::from_status(429, &forever).retry_after, Some(LONGEST_RETRY_AFTER));
         assert_eq!(answer(429, Some("999999"), "").retry_after, Some(LONGEST_RETRY_AFTER));
     }
 

@@ -130,7 +130,7 @@ impl Api {
 
     async fn send(&self, request: Request<Body>) -> Result<Response<Body>, CallError> {
         let sent = self.client.send(request).await;
-        let response = sent.map_err(|error| CallError::Unreachable(error::chain(&error)))?;
+        let response = sent.map_err(|error| CallError::Unreachable(error::of_client(&error)))?;
         if response.status().is_success() {
             return Ok(response);
         }

@@ -10,6 +10,7 @@ use steersman_api::pod::PodInfo;
 use steersman_core::Setup;
 use steersman_framework::extensions::BoxFuture;
 use steersman_framework::world::WriteError;
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
@@ -32,6 +33,7 @@ impl ClusterWriter for Paper {
             sleep(self.0).await;
             match &*pod.name {
                 "unlucky" => Err(WriteError::Other("bad luck".to_owned())),
+                "fatal" => panic!("a bug"),
                 _ => Ok(()),
             }
         })
@@ -62,6 +64,8 @@ struct Running {
     counters: Arc<Counters>,
     stop: CancellationToken,
     driver: JoinHandle<()>,
+    /// Makes work of the driver panic that no plugin does.
+    lost_work: Option<oneshot::Sender<()>>,
 }
 
 /// A driver that waits for two kinds, and whose bindings take `binding`.
@@ -86,9 +90,15 @@ fn start(binding: Duration, drain: Duration) -> Running {
     };
     let (changes, batches) = mpsc::channel(10);
     let stop = CancellationToken::new();
-    let driver = Driver::new(scheduler, outlets, batches, 2, drain);
+    let mut driver = Driver::new(scheduler, outlets, batches, 2, drain);
+    let (lose, lost) = oneshot::channel::<()>();
+    driver.tasks.spawn(async move {
+        if lost.await.is_ok() {
+            panic!("lost");
+        }
+    });
     let driver = tokio::spawn(driver.run(stop.clone()));
-    Running { changes, diary, counters, stop, driver }
+    Running { changes, diary, counters, stop, driver, lost_work: Some(lose) }
 }
 
 impl Running {
@@ -155,6 +165,29 @@ async fn a_pod_without_room_is_tried_when_room_comes_and_a_failed_binding_again(
     );
     assert_eq!(entries[2], "try unlucky", "after its backoff");
     assert!(running.counters.errors.get() >= 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plugin_that_panics_costs_one_attempt() {
+    let running = start(SECOND, SECOND * 10);
+    running.tell(true, &[node("n"), pod("fatal", "100m"), pod("p", "100m")]).await;
+    running.tell(true, &[]).await;
+    sleep(SECOND + TICK * 10).await;
+    let entries = running.entries();
+    let failed = "running Bind plugin \"DefaultBinder\": panicked: a bug";
+    assert!(entries.iter().any(|entry| entry.ends_with(failed)), "{entries:?}");
+    assert!(entries.contains(&"p on n".to_owned()), "{entries:?}");
+    assert!(!running.driver.is_finished());
+}
+
+/// Work of the driver's own, for instance writing down what happens, is not
+/// guarded like plugins are.
+#[tokio::test(start_paused = true)]
+async fn a_panic_around_a_binding_ends_the_driver_instead_of_losing_the_pod() {
+    let mut running = start(SECOND, SECOND * 10);
+    running.lost_work.take().expect("nobody took it").send(()).expect("the driver runs");
+    let ended = tokio::time::timeout(SECOND * 60, running.driver).await.expect("it ends");
+    assert!(ended.expect_err("it ends with the panic").is_panic());
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,10 +2,10 @@
 //! events with a watch.
 
 use serde::Deserialize;
-use serde_json::Value;
 use tokio::task::{spawn_blocking, yield_now};
 use tokio::time::sleep;
 
+use super::lean::Lean;
 use super::{Reflector, Trouble};
 use crate::api::{Call, CallError};
 
@@ -19,9 +19,11 @@ const STRETCH: usize = 16;
 #[derive(Deserialize)]
 struct Page {
     #[serde(default)]
+    kind: String,
+    #[serde(default)]
     metadata: PageMeta,
     #[serde(default)]
-    items: Option<Vec<Value>>,
+    items: Option<Vec<Lean>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -48,7 +50,7 @@ impl Reflector {
         let mut next = String::new();
         loop {
             let page = self.page(limit, &next).await?;
-            for (i, item) in page.items.unwrap_or_default().iter().enumerate() {
+            for (i, Lean(item)) in page.items.unwrap_or_default().iter().enumerate() {
                 self.store.upsert(item, &mut self.events);
                 if i % STRETCH == STRETCH - 1 {
                     yield_now().await;
@@ -97,12 +99,18 @@ impl Reflector {
         let parsed = spawn_blocking(move || serde_json::from_slice(&bytes)).await;
         let garbled = |text: String| Trouble::Call(CallError::Garbled(text));
         let parsed = parsed.map_err(|error| garbled(error.to_string()))?;
-        parsed.map_err(|error: serde_json::Error| garbled(error.to_string()))
+        let page: Page = parsed.map_err(|error: serde_json::Error| garbled(error.to_string()))?;
+        // Something else that answers in the API server's place must not pass
+        // for a list of nothing: everything would be taken as deleted.
+        if !page.kind.ends_with("List") || page.metadata.resource_version.is_empty() {
+            return Err(garbled(format!("a {:?} in place of a list", page.kind)));
+        }
+        Ok(page)
     }
 }
 
 /// Tokens are opaque: everything that means something in a query is escaped.
-fn escaped(token: &str) -> String {
+pub(super) fn escaped(token: &str) -> String {
     let mut text = String::with_capacity(token.len());
     for byte in token.bytes() {
         match byte {

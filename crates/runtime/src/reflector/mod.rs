@@ -14,6 +14,7 @@
 //! What was seen outlives the position ([`store`]), so that a new list tells
 //! the core only what differs, deletions included.
 
+mod lean;
 mod list;
 mod outage;
 mod store;
@@ -99,12 +100,17 @@ pub(crate) struct Reflector {
     events: Vec<Event>,
     /// The latest resource version; empty for none.
     position: String,
-    /// Whether the position has moved since the last trouble.
+    /// Whether an object has moved the position since the last trouble.
     advanced: bool,
+    /// Whether a bookmark has. Any number of those can be had at any time: they
+    /// prove that a watch was served only when it took its time.
+    bookmarked: bool,
     /// Whether the server is believed to send initial events.
     streaming: bool,
     /// How often in a row initial events broke off.
     cuts: u32,
+    /// Whether there was a complete list already.
+    listed: bool,
     /// Whether the core was told that it knows everything.
     synced: bool,
 }
@@ -140,6 +146,8 @@ struct Stopped;
 const WAITS: (Duration, Duration) = (Duration::from_millis(800), Duration::from_secs(30));
 /// A watch that was served lasts longer than this, or brings something.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
+/// Watches that bring something and end soon are not opened faster than this.
+const PAUSE: Duration = Duration::from_millis(20);
 /// Versions that are forgotten further apart than this have nothing to do with
 /// each other.
 const CALM: Duration = Duration::from_secs(60);
@@ -168,8 +176,10 @@ impl Reflector {
             events: Vec::new(),
             position: String::new(),
             advanced: false,
+            bookmarked: false,
             streaming: true,
             cuts: 0,
+            listed: false,
             synced: false,
         }
     }
@@ -186,16 +196,19 @@ impl Reflector {
             } else {
                 self.list().await
             };
-            let advanced = std::mem::take(&mut self.advanced);
+            let is_short = began.elapsed() < SHORT_WATCH;
+            let bookmarked = std::mem::take(&mut self.bookmarked) && !is_short;
+            let advanced = std::mem::take(&mut self.advanced) || bookmarked;
             // A watch that ends at once, and with nothing, is as good as refused.
-            let served = advanced || (step.is_ok() && began.elapsed() > SHORT_WATCH);
+            let served = advanced || (step.is_ok() && !is_short);
             if served {
                 self.backoff.reset();
                 self.outage.end();
             }
             let wait = match step {
                 Err(Trouble::Stopped) => return,
-                Ok(()) => (!served).then(|| self.backoff.wait()),
+                Ok(()) if !served => Some(self.backoff.wait()),
+                Ok(()) => is_short.then_some(PAUSE),
                 Err(trouble) => self.recover(&trouble, advanced).await,
             };
             // Whatever came before the trouble is true all the same.
@@ -236,12 +249,17 @@ impl Reflector {
                 let broke = error.refusal().is_none();
                 if advanced && broke {
                     tracing::info!(resource, %error, "the watch was lost, resuming");
-                    return None;
+                    return Some(PAUSE);
                 }
                 let wait = error.retry_after().unwrap_or_else(|| self.backoff.wait());
-                self.complain(error, wait);
-                if error.code() == 404 && self.is_optional() {
+                if error.code() == 404 && self.can_do_without() {
                     self.absent().await;
+                    return Some(wait);
+                }
+                self.complain(error, wait);
+                if is_our_fault(error) {
+                    // Asking for the same again would give the same answer.
+                    self.position.clear();
                 }
                 Some(wait)
             }
@@ -263,13 +281,14 @@ impl Reflector {
                 "the API server cannot be reached, trying again and again"
             ),
             0 => tracing::debug!(resource, verb, %error, ?wait, "still no answer"),
-            401 => tracing::error!(
+            401 if self.outage.is_worth_a_line() => tracing::error!(
                 resource,
                 verb,
                 %error,
                 ?wait,
-                "the API server does not accept the credentials, trying again"
+                "the API server does not accept the credentials, trying again and again"
             ),
+            401 => tracing::debug!(resource, verb, %error, ?wait, "still not accepted"),
             403 => tracing::error!(
                 resource,
                 verb,
@@ -289,14 +308,19 @@ impl Reflector {
     }
 
     /// Plugins can do without objects of kinds that a server does not have.
-    fn is_optional(&self) -> bool {
-        !matches!(self.row.kind, "Pod" | "Node")
+    /// What was there once does not vanish with its kind: then it is the
+    /// answer that is not to be trusted.
+    fn can_do_without(&self) -> bool {
+        !matches!(self.row.kind, "Pod" | "Node") && !self.listed
     }
 
     /// The server does not serve the kind: there is none of it.
     async fn absent(&mut self) {
-        self.store.begin_list();
-        self.store.end_list(&mut self.events);
+        if self.synced {
+            return;
+        }
+        let resource = self.row.plural;
+        tracing::info!(resource, "the API server does not have the kind, going on without");
         // A failure to hand it on shows at the next flush.
         let _ = self.sync().await;
     }
@@ -305,6 +329,7 @@ impl Reflector {
     async fn listed(&mut self, version: String) -> Result<(), Stopped> {
         tracing::debug!(resource = self.row.plural, n = self.store.len(), version, "listed");
         self.advanced = !version.is_empty();
+        self.listed = true;
         self.cuts = 0;
         self.position = version;
         self.sync().await
@@ -325,6 +350,11 @@ impl Reflector {
         let batch = Batch { events: std::mem::take(&mut self.events), synced: false };
         self.sink.send(batch).await.map_err(|_| Stopped)
     }
+}
+
+/// The server can do nothing with the request, today or tomorrow.
+fn is_our_fault(error: &CallError) -> bool {
+    matches!(error.code(), 400 | 404..=407 | 411..=428)
 }
 
 impl From<CallError> for Trouble {

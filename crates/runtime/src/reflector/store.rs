@@ -34,6 +34,8 @@ struct Known {
     list: u64,
     /// Whether the core knows it: some version of it could be read.
     told: bool,
+    /// Of a pod: whether it had a node.
+    has_node: bool,
 }
 
 /// What tells one version of an object from others.
@@ -90,6 +92,9 @@ impl Store {
             }
             // Another object of the same name: the end of the first was missed.
             Some(known) if known.uid != uid => self.remove(&key, events),
+            // Pods never lose their node, except in an API server that was set
+            // back to an earlier state. Then it is as if it were another pod.
+            Some(known) if known.has_node && !has_node(json) => self.remove(&key, events),
             _ => {}
         }
         let read = self.read(json, &key);
@@ -100,7 +105,8 @@ impl Store {
             }
         }
         let told = read.is_some() || self.known.get(&key).is_some_and(|known| known.told);
-        self.known.insert(key, Known { uid, version, list, told });
+        let has_node = has_node(json);
+        self.known.insert(key, Known { uid, version, list, told, has_node });
         events.extend(read.map(Event::Upsert));
     }
 
@@ -174,6 +180,10 @@ impl Store {
         };
         Some(Identity { key, uid: text("uid").into(), version: text("resourceVersion").into() })
     }
+}
+
+fn has_node(json: &Value) -> bool {
+    json["spec"]["nodeName"].as_str().is_some_and(|node| !node.is_empty())
 }
 
 #[cfg(test)]
@@ -264,6 +274,17 @@ mod tests {
         bound["spec"]["tolerations"] = 7.into();
         store.upsert(&bound, &mut events);
         assert_eq!((told(&events), counters.bad_objects.get()), (vec!["+u".to_owned()], 0));
+    }
+
+    #[test]
+    fn a_pod_that_lost_its_node_in_a_restored_server_is_taken_as_a_new_one() {
+        let (mut store, _) = store("Pod");
+        let mut events = Vec::new();
+        let mut bound = pod("p", "u", "9");
+        bound["spec"]["nodeName"] = "n".into();
+        store.upsert(&bound, &mut events);
+        store.upsert(&pod("p", "u", "4"), &mut events);
+        assert_eq!(told(&events), ["+u", "-u", "+u"]);
     }
 
     #[test]

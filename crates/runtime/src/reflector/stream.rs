@@ -6,12 +6,13 @@ use std::time::Duration;
 use futures::{FutureExt, Stream, StreamExt, TryStreamExt};
 use http_body_util::BodyExt;
 use serde::Deserialize;
-use serde_json::Value;
 use tokio::task::yield_now;
 use tokio::time::{Instant, timeout};
 use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 use tokio_util::io::StreamReader;
 
+use super::list::escaped;
+use super::lean::Lean;
 use super::{Reflector, Start, Trouble};
 use crate::api::{Call, CallError, Refusal};
 
@@ -32,13 +33,16 @@ const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 struct Line {
     #[serde(rename = "type")]
     kind: String,
-    object: Value,
+    object: Lean,
 }
 
 /// How far a watch has come.
 struct Progress {
     /// Initial events are still to come.
     initial: bool,
+    /// When they should have come. A server that knows nothing of them sends
+    /// all kinds of events, and never their end.
+    initial_until: Instant,
 }
 
 impl Reflector {
@@ -62,9 +66,10 @@ impl Reflector {
         let body = response.into_body().into_data_stream().map_err(io::Error::other);
         let codec = LinesCodec::new_with_max_length(LONGEST_LINE);
         let lines = FramedRead::new(StreamReader::new(body), codec);
-        let mut progress = Progress { initial };
+        let now = Instant::now();
+        let mut progress = Progress { initial, initial_until: now + self.limits.list };
         // A server that never ends the watch is not trusted much longer.
-        let deadline = Instant::now() + lifetime + self.limits.idle;
+        let deadline = now + lifetime + self.limits.idle;
         let ended = self.follow(lines, &mut progress, deadline).await;
         match ended {
             Ok(()) if progress.initial => {
@@ -111,7 +116,11 @@ impl Reflector {
                 self.flush().await?;
                 yield_now().await;
             }
-            if Instant::now() >= deadline {
+            let now = Instant::now();
+            if progress.initial && now >= progress.initial_until {
+                return Err(Trouble::NotStreaming("no end of initial events".into()));
+            }
+            if now >= deadline {
                 return Err(Trouble::Silent);
             }
         }
@@ -140,7 +149,7 @@ impl Reflector {
             }
             Start::After(version) => {
                 path.push_str("&resourceVersion=");
-                path.push_str(version);
+                path.push_str(&escaped(version));
             }
         }
         if let Some(selector) = self.selector {
@@ -155,7 +164,12 @@ impl Reflector {
         if line.trim().is_empty() {
             return Ok(());
         }
-        let Line { kind, object } = match serde_json::from_str(line) {
+        // Not even JSON: somebody else answers in the API server's place.
+        if !line.trim_start().starts_with('{') {
+            let start: String = line.chars().take(40).collect();
+            return Err(CallError::Garbled(format!("{start:?} in a watch")).into());
+        }
+        let Line { kind, object: Lean(object) } = match serde_json::from_str(line) {
             Ok(line) => line,
             // The connection broke in the middle.
             Err(error) if error.is_eof() => {
@@ -168,6 +182,9 @@ impl Reflector {
             }
         };
         let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+        if !progress.initial && is_before(version, &self.position) {
+            return Err(Trouble::Expired);
+        }
         match kind.as_str() {
             "ADDED" | "MODIFIED" => self.store.upsert(&object, &mut self.events),
             "DELETED" => self.store.delete(&object, &mut self.events),
@@ -190,9 +207,12 @@ impl Reflector {
         }
         // Initial events come in any order: none of their versions is a place
         // to go on from.
-        if !progress.initial && !version.is_empty() {
+        if !progress.initial && !version.is_empty() && version != self.position {
             version.clone_into(&mut self.position);
-            self.advanced = true;
+            match kind.as_str() {
+                "BOOKMARK" => self.bookmarked = true,
+                _ => self.advanced = true,
+            }
         }
         Ok(())
     }
@@ -201,6 +221,16 @@ impl Reflector {
 /// The server knows no initial events, or does not serve them for this kind.
 fn is_unserved(refusal: &Refusal) -> bool {
     matches!(refusal.code, 400 | 405 | 406 | 422 | 501)
+}
+
+/// Whether a version is older than the place where the watch is. Versions of
+/// built-in kinds are numbers that grow; going back means that the API server
+/// was set back to an earlier state, of which our picture shows too much.
+fn is_before(version: &str, position: &str) -> bool {
+    match (version.parse::<u64>(), position.parse::<u64>()) {
+        (Ok(version), Ok(position)) => version < position,
+        _ => false,
+    }
 }
 
 fn broken(error: LinesCodecError) -> Trouble {

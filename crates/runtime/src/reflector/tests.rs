@@ -230,9 +230,9 @@ async fn initial_events_that_always_break_off_are_listed_instead_and_pages_are_a
 async fn an_unreadable_object_is_skipped_and_stalls_nothing() {
     let bad = json!({"kind": "Pod", "metadata": {"namespace": "ns", "name": "bad", "uid": "u",
                      "resourceVersion": "5"}, "spec": 3});
-    let good = |name: &str| {
+    let good = |name: &str, version: &str| {
         json!({"kind": "Pod", "metadata": {"namespace": "ns", "name": name, "uid": name,
-               "resourceVersion": "6"}, "spec": {"containers": [{"name": "c"}]}})
+               "resourceVersion": version}, "spec": {"containers": [{"name": "c"}]}})
     };
     let (told, requests, counters) = Following::kind(
         "Pod",
@@ -244,14 +244,14 @@ async fn an_unreadable_object_is_skipped_and_stalls_nothing() {
                     event("ADDED", json!({"metadata": {"name": "x"}})),
                     Piece::Text("{\"type\":\"ADDED\",\"object\":tru}\n"),
                     event("ADDED", bad.clone()),
-                    event("ADDED", good("a")),
+                    event("ADDED", good("a", "6")),
                     initial_end("9"),
                     event("NEWS", json!({})),
-                    event("DELETED", good("a")),
+                    event("DELETED", good("a", "10")),
                     Piece::Text("{\"type\":\"ADD"),
                 ]),
             ),
-            rest("GET watch=true resourceVersion=6&"),
+            rest("GET watch=true resourceVersion=10&"),
         ],
     )
     .end()
@@ -337,6 +337,148 @@ async fn a_kind_that_the_server_does_not_have_is_as_good_as_empty() {
             .end()
             .await;
     assert_eq!(told, "synced");
+}
+
+/// A server that knows lists only.
+fn unstreaming() -> Step {
+    step(EVERYTHING, refusal(400, "BadRequest"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_no_list_deletes_nothing() {
+    let expired = || step("GET watch=true resourceVersion=5&", refusal(410, "Expired"));
+    let no_list = |answer| step("GET /api/v1/nodes?limit=", Answer::Json(200, answer));
+    let (told, _, counters) = Following::kind(
+        "Node",
+        vec![
+            unstreaming(),
+            step("GET /api/v1/nodes?limit=", list("5", "", &[node("a", "1")])),
+            expired(),
+            no_list(json!({})),
+            no_list(json!({"kind": "Status", "status": "Success", "metadata": {}})),
+            no_list(json!({"kind": "NodeList", "metadata": {}, "items": null})),
+            no_list(json!("<html>down for maintenance</html>")),
+            step("GET /api/v1/nodes?limit=", list("5", "", &[node("a", "1")])),
+            rest("GET watch=true resourceVersion=5&"),
+        ],
+    )
+    .end()
+    .await;
+    assert_eq!(told, "+a synced");
+    assert_eq!(counters.lists.get(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_web_page_in_place_of_a_watch_is_a_failure_and_not_bad_objects() {
+    let page = || Answer::Stream(vec![Piece::Text("<html>\n<body>login</body>\n</html>\n")]);
+    let (told, requests, counters) = Following::kind(
+        "Node",
+        vec![
+            step(EVERYTHING, page()),
+            step(EVERYTHING, Answer::Stream(vec![initial_end("5"), Piece::Wait(SECOND * 2)])),
+            step("GET watch=true resourceVersion=5&", page()),
+            rest("GET watch=true resourceVersion=5&"),
+        ],
+    )
+    .end()
+    .await;
+    assert_eq!((told.as_str(), counters.bad_objects.get()), ("synced", 0));
+    for pair in [0, 2] {
+        assert!(requests[pair + 1].at - requests[pair].at >= Duration::from_millis(800));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_busy_server_that_knows_no_initial_events_is_listed_in_the_end() {
+    let busy = (0..60)
+        .flat_map(|n| [event("MODIFIED", node("a", &n.to_string())), Piece::Wait(SECOND * 10)]);
+    let (told, requests, _) = Following::kind(
+        "Node",
+        vec![
+            step(EVERYTHING, Answer::Stream(busy.collect())),
+            step("GET /api/v1/nodes?limit=", list("70", "", &[node("a", "69")])),
+            rest("GET watch=true resourceVersion=70&"),
+        ],
+    )
+    .end()
+    .await;
+    assert!(told.ends_with("+a synced"), "{told}");
+    assert!(requests[1].at <= SECOND * 130, "{:?}", requests[1].at);
+}
+
+#[tokio::test(start_paused = true)]
+async fn watches_that_end_at_once_are_not_opened_without_a_pause() {
+    let short = |piece| Answer::Stream(vec![piece]);
+    let (_, requests, counters) = Following::kind(
+        "Node",
+        vec![
+            step(EVERYTHING, short(initial_end("5"))),
+            step("GET resourceVersion=5&", short(event("ADDED", node("a", "6")))),
+            step(
+                "GET resourceVersion=6&",
+                Answer::Stream(vec![event("ADDED", node("a", "7")), Piece::Break]),
+            ),
+            // Nothing new: as good as nothing.
+            step("GET resourceVersion=7&", short(bookmark("8"))),
+            rest("GET resourceVersion=8&"),
+        ],
+    )
+    .end()
+    .await;
+    let waits: Vec<Duration> = requests.windows(2).map(|pair| pair[1].at - pair[0].at).collect();
+    assert!(waits[..3].iter().all(|wait| *wait >= PAUSE && *wait < SECOND), "{waits:?}");
+    assert!(waits[3] >= Duration::from_millis(800), "{waits:?}");
+    assert_eq!(counters.lists.get(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_went_back_or_does_not_know_our_place_is_listed_again() {
+    let begin = |version| {
+        Answer::Stream(vec![
+            event("ADDED", node("a", "3")),
+            initial_end(version),
+            Piece::Wait(SECOND * 2),
+        ])
+    };
+    let (told, _, counters) = Following::kind(
+        "Node",
+        vec![
+            step(EVERYTHING, begin("50")),
+            step(
+                "GET resourceVersion=50&",
+                Answer::Stream(vec![event("ADDED", node("b", "20")), Piece::Silence]),
+            ),
+            step(EVERYTHING, begin("x/1&")),
+            step("GET resourceVersion=x%2F1%26&", refusal(400, "BadRequest")),
+            step(EVERYTHING, begin("21")),
+            rest("GET resourceVersion=21&"),
+        ],
+    )
+    .end()
+    .await;
+    assert_eq!(told, "+a synced");
+    assert_eq!(counters.lists.get(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_there_does_not_vanish_with_its_kind() {
+    let path = "GET /apis/apps/v1/statefulsets?watch=true sendInitialEvents=true";
+    let set = json!({"metadata": {"name": "s", "namespace": "ns", "uid": "u",
+                     "resourceVersion": "3"}, "spec": {}});
+    let begin = || Answer::Stream(vec![event("ADDED", set.clone()), initial_end("5")]);
+    let (told, _, _) = Following::kind(
+        "StatefulSet",
+        vec![
+            step(path, begin()),
+            step("GET resourceVersion=5&", refusal(404, "NotFound")),
+            step(path, refusal(404, "NotFound")),
+            step(path, begin()),
+            rest("GET resourceVersion=5&"),
+        ],
+    )
+    .end()
+    .await;
+    assert!(told.ends_with(" synced") && !told.contains("Deleted"), "{told}");
 }
 
 #[tokio::test(start_paused = true)]

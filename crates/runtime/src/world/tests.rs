@@ -50,9 +50,9 @@ async fn a_lost_answer_is_looked_up_before_the_binding_is_sent_again() {
         let what = "pod ns/p is already assigned to node \"m\"".to_owned();
         assert_eq!(elsewhere, Err(WriteError::Conflict(what)));
         let replaced = bind(vec![step(BIND, lost()), step(READ, pod("v", None))]).await.0;
-        assert_eq!(replaced, Err(WriteError::NotFound("pod ns/p".into())));
+        assert_eq!(replaced, Err(WriteError::NotFound("pod ns/p is gone".into())));
         let gone = bind(vec![step(BIND, lost()), step(READ, refusal(404, "NotFound"))]).await.0;
-        assert_eq!(gone, Err(WriteError::NotFound("pod ns/p".into())));
+        assert_eq!(gone, Err(WriteError::NotFound("pod ns/p is gone".into())));
         let again = vec![step(BIND, lost()), step(READ, pod("u", None)), step(BIND, done())];
         assert_eq!(bind(again).await.0, Ok(()));
     }
@@ -79,6 +79,17 @@ async fn while_the_pod_may_be_bound_its_fate_is_looked_for() {
     steps.push(step(BIND, refusal(409, "Conflict")));
     steps.push(step(READ, pod("u", Some("n"))));
     assert_eq!(bind(steps).await.0, Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_may_not_read_pods_does_not_ask_forever() {
+    let mut steps = vec![step(BIND, Answer::Break), step(READ, refusal(403, "Forbidden"))];
+    for _ in 2..=TRIES {
+        steps.push(step(BIND, refusal(409, "Conflict")));
+        steps.push(step(READ, refusal(403, "Forbidden")));
+    }
+    let bound = bind(steps).await.0;
+    assert_eq!(bound, Err(WriteError::Conflict("refused: Conflict".into())));
 }
 
 #[tokio::test(start_paused = true)]

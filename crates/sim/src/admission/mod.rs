@@ -3,8 +3,9 @@
 //! scheduling can tell.
 //!
 //! Source: the API documentation of the fields, and the admission plugins that
-//! are on by default (Priority, DefaultTolerationSeconds).
+//! are on by default (Priority, DefaultTolerationSeconds, DefaultStorageClass).
 
+mod claims;
 mod label_keys;
 mod priority;
 mod resources;
@@ -13,6 +14,7 @@ mod validation;
 use k8s_openapi::api::core::v1 as core_v1;
 use steersman_api::problem::Problem;
 
+pub use claims::{DefaultClass, admit_claim};
 pub use priority::PriorityClasses;
 
 /// The scheduler of pods that name none.

@@ -10,6 +10,7 @@
 
 mod daemon_set;
 mod deployment;
+pub(crate) mod ephemeral;
 mod existing;
 mod job;
 pub(crate) mod names;
@@ -57,6 +58,8 @@ impl fmt::Display for Workload {
 pub(crate) struct Made {
     /// The replica sets of deployments.
     pub(crate) replica_sets: Vec<apps_v1::ReplicaSet>,
+    /// The claims of stateful sets' pods.
+    pub(crate) claims: Vec<Sourced<core_v1::PersistentVolumeClaim>>,
     /// What the user should know.
     pub(crate) notices: Vec<String>,
 }

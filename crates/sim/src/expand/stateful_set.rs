@@ -62,6 +62,13 @@ impl Expander<'_, '_, '_> {
                 ],
             );
             Self::mount_claims(&mut pod, claims);
+            for template in claims {
+                let mut object = template.clone();
+                object.metadata.name = Some(claim_name(template, &name));
+                object.metadata.namespace = Some(owner.namespace.to_owned());
+                let (source, order) = (set.source.clone(), set.order);
+                self.made.claims.push(Sourced { object, source, order });
+            }
             self.intake.take(pod, &origin, Some(workload.clone()));
         }
     }
@@ -74,7 +81,7 @@ impl Expander<'_, '_, '_> {
         let volumes = spec.volumes.get_or_insert_default();
         for claim in templates {
             let volume = key(&claim.metadata).1.to_owned();
-            let claim_name = format!("{volume}-{pod_name}");
+            let claim_name = claim_name(claim, &pod_name);
             volumes.retain(|other| other.name != volume);
             volumes.push(core_v1::Volume {
                 name: volume,
@@ -86,4 +93,9 @@ impl Expander<'_, '_, '_> {
             });
         }
     }
+}
+
+/// The name of a pod's own claim.
+fn claim_name(template: &core_v1::PersistentVolumeClaim, pod: &str) -> String {
+    format!("{}-{pod}", key(&template.metadata).1)
 }

@@ -12,17 +12,19 @@ use steersman_api::key::ObjectKey;
 use steersman_api::namespace::Namespace;
 use steersman_api::node::Node;
 use steersman_api::object::{AnyObject, ClusterObject, StoredObject};
+use steersman_api::persistent_volume_claim::PersistentVolumeClaim;
 use steersman_api::pod::PodInfo;
 use steersman_api::problem::Problem;
+use steersman_api::storage_class::StorageClass;
 use steersman_api::strict::append_independent;
 use steersman_api::workload::{ReplicaSet, ReplicationController, Service, StatefulSet};
 
+use crate::admission::{self, DefaultClass, PriorityClasses};
 pub use crate::expand::Workload;
-use crate::expand::{self, Existing, has_ended};
+use crate::expand::{self, Existing, has_ended, names::uid};
 pub use crate::manifest::{InputFile, InputProblem, Place, STDIN, Source};
 use crate::manifest::{Manifests, Sourced, UnknownField, read_paths};
 use crate::pods::{Admitted, Intake, Origin};
-use crate::{admission, admission::PriorityClasses};
 
 /// Namespaces that every cluster has: making them is not worth a word.
 const SYSTEM_NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
@@ -98,7 +100,8 @@ impl Input {
         assembly.owners(&made);
         assembly.written_pods(&existing, &mut intake);
         assembly.input.problems.append(&mut intake.problems);
-        let pods = intake.pods;
+        let Intake { pods, claims, .. } = intake;
+        assembly.claims(made.claims.into_iter().chain(claims));
         assembly.input.notices.extend(made.notices);
         assembly.place_pods(pods, &nodes);
         let mut input = assembly.input;
@@ -237,6 +240,37 @@ impl<'m> Assembly<'m> {
             });
         }
         self.input.objects.extend(manifests.others.iter().map(|other| other.object.clone()));
+    }
+
+    /// The storage classes and the claims: those of the input, and those that
+    /// controllers make for pods.
+    fn claims(&mut self, made: impl Iterator<Item = Sourced<core_v1::PersistentVolumeClaim>>) {
+        let manifests = self.manifests;
+        for class in &manifests.storage_classes {
+            self.store(class, "StorageClass", &class.object.metadata, |problems| {
+                StorageClass::from_k8s(&class.object, problems)
+            });
+        }
+        let classes = manifests.storage_classes.iter().map(|class| &class.object);
+        let default = DefaultClass::among(classes);
+        let mut taken = BTreeSet::new();
+        for mut claim in manifests.persistent_volume_claims.iter().cloned().chain(made) {
+            let name = named(&claim.object.metadata);
+            // A claim of that name that is there is used.
+            if !taken.insert(name.clone()) {
+                continue;
+            }
+            let mut found = Vec::new();
+            admission::admit_claim(&mut claim.object, &default, &mut found);
+            claim.object.metadata.uid.get_or_insert_with(|| uid(&["PersistentVolumeClaim", &name]));
+            let metadata = claim.object.metadata.clone();
+            self.store(&claim, "PersistentVolumeClaim", &metadata, |problems| {
+                let read = PersistentVolumeClaim::from_k8s(&claim.object, problems);
+                append_independent(&mut found, std::mem::take(problems));
+                problems.append(&mut found);
+                read
+            });
+        }
     }
 
     /// The pods that are in the input as such.

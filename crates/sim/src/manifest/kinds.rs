@@ -75,6 +75,12 @@ const KINDS: &[KindRow] = &[
     row("scheduling.k8s.io/v1", "PriorityClass", false, |all, reading, problems| {
         reading.push(&mut all.priority_classes, problems);
     }),
+    row("v1", "PersistentVolumeClaim", true, |all, reading, problems| {
+        reading.push(&mut all.persistent_volume_claims, problems);
+    }),
+    row("storage.k8s.io/v1", "StorageClass", false, |all, reading, problems| {
+        reading.push(&mut all.storage_classes, problems);
+    }),
 ];
 
 /// Every other kind that the scheduling view knows, by the name in its row.

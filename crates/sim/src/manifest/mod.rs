@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use k8s_openapi::api::{
     apps::v1 as apps_v1, batch::v1 as batch_v1, core::v1 as core_v1,
-    scheduling::v1 as scheduling_v1,
+    scheduling::v1 as scheduling_v1, storage::v1 as storage_v1,
 };
 use serde_json::Value;
 use steersman_api::key::ObjectKey;
@@ -65,6 +65,10 @@ pub struct Manifests {
     pub cron_jobs: Vec<Sourced<batch_v1::CronJob>>,
     /// Priority classes.
     pub priority_classes: Vec<Sourced<scheduling_v1::PriorityClass>>,
+    /// Claims of persistent volumes.
+    pub persistent_volume_claims: Vec<Sourced<core_v1::PersistentVolumeClaim>>,
+    /// Storage classes.
+    pub storage_classes: Vec<Sourced<storage_v1::StorageClass>>,
     /// Objects of other kinds that scheduling reads, in their final form.
     pub others: Vec<Sourced<ClusterObject>>,
     /// Every namespace that an object is in, and the first such object.

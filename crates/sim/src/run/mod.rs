@@ -2,7 +2,7 @@
 //! that waits, and carries out its effects on paper.
 
 mod explain;
-mod unchecked;
+mod volumes;
 mod world;
 
 use std::collections::BTreeMap;
@@ -179,11 +179,10 @@ pub fn simulate(
         seed: options.seed,
         assumed_pod_ttl: None,
     };
-    let (mut scheduler, mut notices) = Scheduler::new(setup)?;
+    let (mut scheduler, notices) = Scheduler::new(setup)?;
     if options.preemption != Preemption::Apply {
         scheduler.only_tell_preemptions();
     }
-    notices.extend(unchecked::notices(&objects, options.registry));
     let mut run = Run {
         scheduler,
         now: Time::ZERO,
@@ -195,8 +194,10 @@ pub fn simulate(
         errors: BTreeMap::new(),
         decisions: BTreeMap::new(),
         notices,
+        provisioned: Vec::new(),
     };
     let node_names = run.feed(objects);
+    run.bind_claims();
     let before = NodeUsage::snapshot(run.scheduler.cluster(), &node_names);
     run.schedule_all(progress);
     let after = NodeUsage::snapshot(run.scheduler.cluster(), &node_names);
@@ -216,6 +217,8 @@ struct Run {
     errors: BTreeMap<PodUid, String>,
     decisions: BTreeMap<PodUid, Decision>,
     notices: Vec<String>,
+    /// Claims that volumes were made for.
+    provisioned: Vec<String>,
 }
 
 impl Run {
@@ -313,8 +316,10 @@ impl Run {
     /// a watch would show it.
     fn bind(&mut self, cycle: BindingCycle) {
         let (pod, node) = (cycle.pod().clone(), cycle.node().clone());
-        let report = world::run_to_end(cycle.run(&world::Paper, &mut Unobserved));
+        let paper = world::Paper::default();
+        let report = world::run_to_end(cycle.run(&paper, &mut Unobserved));
         let bound = report.is_bound();
+        self.settle_claims(paper.into_writes());
         let effects = self.scheduler.handle(Event::BindingFinished(report), self.now);
         self.carry_out(effects);
         if bound {
@@ -357,6 +362,8 @@ impl Run {
             let decision = self.decisions.remove(&pod.uid);
             pods.push(PodResult { pod, fate, decision });
         }
+        let volumes = self.notice_of_volumes();
+        self.notices.extend(volumes);
         Simulated { pods, nodes, evicted: self.evicted, notices: self.notices }
     }
 

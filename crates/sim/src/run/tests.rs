@@ -200,3 +200,141 @@ fn names_of_rejected_nodes_are_cut_unless_explained() {
         assert!(no_fit.message.starts_with("0/50 nodes are available: 50 Too many pods. "));
     }
 }
+
+/// Two zones, and a class of each kind.
+const STORAGE: &str = "
+{apiVersion: v1, kind: Node, metadata: {name: n1, labels: {topology.kubernetes.io/zone: a}},
+ status: {allocatable: {cpu: '2', pods: '9'}}}
+---
+{apiVersion: v1, kind: Node, metadata: {name: n2, labels: {topology.kubernetes.io/zone: b}},
+ status: {allocatable: {cpu: '2', pods: '9'}}}
+---
+{apiVersion: storage.k8s.io/v1, kind: StorageClass, provisioner: csi.example.com,
+ metadata: {name: late, annotations: {storageclass.kubernetes.io/is-default-class: 'true'}},
+ volumeBindingMode: WaitForFirstConsumer}
+---
+{apiVersion: storage.k8s.io/v1, kind: StorageClass, provisioner: csi.example.com,
+ metadata: {name: soon}, allowedTopologies: [{matchLabelExpressions: [
+ {key: topology.kubernetes.io/zone, values: [b]}]}]}
+---
+{apiVersion: storage.k8s.io/v1, kind: StorageClass, provisioner: kubernetes.io/no-provisioner,
+ metadata: {name: local}, volumeBindingMode: WaitForFirstConsumer}
+---
+{apiVersion: v1, kind: PersistentVolume, metadata: {name: disk}, spec: {storageClassName: local,
+ capacity: {storage: 5Gi}, accessModes: [ReadWriteOnce], local: {path: /mnt}, nodeAffinity: {
+ required: {nodeSelectorTerms: [{matchExpressions: [
+ {key: topology.kubernetes.io/zone, operator: In, values: [b]}]}]}}}}
+";
+
+/// Where pods go that use the claims, and what the notices say.
+#[track_caller]
+fn check_storage(manifests: &str, expected: &Expect) {
+    let simulated = simulated(&format!("{STORAGE}---\n{manifests}"), false);
+    let mut text = String::new();
+    for PodResult { pod, fate, .. } in &simulated.pods {
+        let fate = match fate {
+            Fate::Placed(node) => node.to_string(),
+            Fate::Unschedulable(no_fit) => no_fit.message.clone(),
+            other => format!("{other:?}"),
+        };
+        text.push_str(&format!("{}: {fate}\n", pod.key.name));
+    }
+    for notice in &simulated.notices {
+        text.push_str(&format!("note: {notice}\n"));
+    }
+    expected.assert_eq(&text);
+}
+
+/// A claim, and pods on given nodes that use it.
+fn claim_and_pods(claim: &str, pods: &[(&str, &str)]) -> String {
+    let mut text = format!(
+        "{{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {{name: c}}, spec: {{{claim}, \
+         resources: {{requests: {{storage: 1Gi}}}}}}}}\n"
+    );
+    for (pod, more) in pods {
+        text.push_str(&format!(
+            "---\n{{apiVersion: v1, kind: Pod, metadata: {{name: {pod}}}, spec: {{{more} \
+             containers: [{{name: c, image: i}}], volumes: [{{name: v, persistentVolumeClaim: \
+             {{claimName: c}}}}]}}}}\n"
+        ));
+    }
+    text
+}
+
+const IN_ZONE_A: &str = "nodeSelector: {topology.kubernetes.io/zone: a},";
+
+#[test]
+fn claim_that_waits_gets_a_volume_where_its_first_pod_goes() {
+    let pods = [("first", IN_ZONE_A), ("second", ""), ("third", "")];
+    check_storage(
+        &claim_and_pods("accessModes: [ReadWriteMany]", &pods),
+        &expect![[r#"
+            first: n1
+            second: n1
+            third: n1
+            note: made 1 volume on paper, for claim default/c
+        "#]],
+    );
+}
+
+#[test]
+fn claim_that_does_not_wait_gets_a_volume_before_its_pods() {
+    let pods = [("anywhere", ""), ("elsewhere", IN_ZONE_A)];
+    check_storage(
+        &claim_and_pods("accessModes: [ReadWriteOnce], storageClassName: soon", &pods),
+        &expect![[r#"
+            anywhere: n2
+            elsewhere: 0/2 nodes are available: 1 node(s) didn't match PersistentVolume's node affinity, 1 node(s) didn't match Pod's node affinity/selector. no new claims to deallocate, preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.
+            note: made 1 volume on paper, for claim default/c
+        "#]],
+    );
+}
+
+#[test]
+fn volume_that_is_there_is_given_away_once() {
+    let pods = [("user", "")];
+    let claim = "accessModes: [ReadWriteOnce], storageClassName: local";
+    let other = claim_and_pods(claim, &pods)
+        .replace("claimName: c", "claimName: d")
+        .replace("name: c}, spec", "name: d}, spec")
+        .replace("name: user", "name: late");
+    check_storage(&format!("{}---\n{other}", claim_and_pods(claim, &pods)), &expect![[r#"
+        user: n2
+        late: 0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind. no new claims to deallocate, preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.
+    "#]]);
+}
+
+#[test]
+fn claim_for_one_pod_lets_in_one() {
+    let pods = [("one", ""), ("two", "")];
+    check_storage(&claim_and_pods("accessModes: [ReadWriteOncePod]", &pods), &expect![[r#"
+        one: n1
+        two: 0/2 nodes are available: 2 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod. no new claims to deallocate, preemption: 0/2 nodes are available: 2 No preemption victims found for incoming pod.
+        note: made 1 volume on paper, for claim default/c
+    "#]]);
+}
+
+#[test]
+fn stateful_sets_and_ephemeral_volumes_get_claims_of_their_own() {
+    check_storage(
+        "
+{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db}, spec: {replicas: 2,
+ selector: {matchLabels: {app: db}}, template: {metadata: {labels: {app: db}},
+ spec: {containers: [{name: c, image: i}]}}, volumeClaimTemplates: [{metadata: {name: data},
+ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]}}
+---
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data-db-1},
+ spec: {accessModes: [ReadWriteOnce], storageClassName: '', resources: {requests: {storage: 1Gi}}}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}],
+ volumes: [{name: scratch, ephemeral: {volumeClaimTemplate: {spec: {
+ accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}}}]}}
+",
+        &expect![[r#"
+            db-0: n2
+            db-1: 0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found
+            p: n1
+            note: made 2 volumes on paper, for claims default/data-db-0, default/p-scratch
+        "#]],
+    );
+}

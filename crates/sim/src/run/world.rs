@@ -1,11 +1,12 @@
-//! A world on paper: every write succeeds at once, and what is waited for (a
-//! volume that somebody makes) has come.
+//! A world on paper: every write succeeds at once and is remembered, and what
+//! is waited for (a volume that somebody makes) has come.
 
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use steersman_api::key::{ObjectKey, PodUid};
 use steersman_api::name::Name;
@@ -14,7 +15,21 @@ use steersman_framework::extensions::BoxFuture;
 use steersman_framework::world::{ClusterWriter, WriteError};
 
 /// See the module documentation.
-pub(super) struct Paper;
+#[derive(Default)]
+pub(super) struct Paper(Mutex<Vec<Write>>);
+
+/// What was written to an object.
+pub(super) struct Write {
+    pub(super) resource: &'static str,
+    pub(super) key: ObjectKey,
+    pub(super) patch: Value,
+}
+
+impl Paper {
+    pub(super) fn into_writes(self) -> Vec<Write> {
+        self.0.into_inner()
+    }
+}
 
 impl ClusterWriter for Paper {
     fn bind<'a>(
@@ -28,10 +43,11 @@ impl ClusterWriter for Paper {
 
     fn patch<'a>(
         &'a self,
-        _: &'static str,
-        _: &'a ObjectKey,
-        _: &'a Value,
+        resource: &'static str,
+        key: &'a ObjectKey,
+        patch: &'a Value,
     ) -> BoxFuture<'a, Result<(), WriteError>> {
+        self.0.lock().push(Write { resource, key: key.clone(), patch: patch.clone() });
         Box::pin(std::future::ready(Ok(())))
     }
 

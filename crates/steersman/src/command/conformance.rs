@@ -26,7 +26,8 @@ pub(super) struct Args {
     /// Corpora: JSON lines, gzip or not.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Fields not to compare; `preemption` leaves out `fullMessage` as well.
+    /// Fields not to compare; `preemption` leaves out `fullMessage` as well, which
+    /// says what preemption found.
     #[arg(long, value_name = "FIELD", value_delimiter = ',')]
     ignore: Vec<Field>,
     /// How many threads to use; by default one a core.

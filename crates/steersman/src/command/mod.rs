@@ -8,6 +8,7 @@ mod plugins;
 mod progress;
 mod run;
 mod simulate;
+mod token_file;
 
 use std::ffi::OsString;
 use std::io::{self, Write};

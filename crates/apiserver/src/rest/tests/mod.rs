@@ -1,5 +1,6 @@
 //! Requests and their answers.
 
+mod broken;
 mod deletion;
 mod discovery;
 mod hostile;

@@ -238,7 +238,7 @@ async fn patches_that_are_refused() {
         422 Invalid: PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch
         409 Conflict: Apply failed with 1 conflict: conflict with "tests" using v1: .metadata.labels.app
         409 Conflict: Operation cannot be fulfilled on pods "p": the object has been modified; please apply your changes to the latest version and try again
-        422 Invalid: Pod "p" is invalid: metadata.name: Invalid value: "q": field is immutable
+        400 BadRequest: the name of the object (q) does not match the name on the URL (p)
         422 Invalid: the server rejected our request due to an error in our request
         404 NotFound: pods "none" not found
         400 BadRequest: Pod in version "v1" cannot be handled as a Pod: strict decoding error: unknown field "spec.foo"

@@ -1,6 +1,8 @@
 //! Counts how many pods of a disruption budget may be disrupted.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod scale;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -8,12 +10,12 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector, Time};
 
-use crate::cluster::{Key, Seen, World, controller_of};
-use crate::engine::plan::{Plan, View};
-use crate::workload::{
-    Round, has_ended, is_ready, is_terminating, resolve, selects, set_condition, status_patch,
-};
+use crate::cluster::{Key, Seen, World};
+use crate::engine::plan::{Note, Plan, View};
+use crate::workload::{has_ended, is_ready, is_terminating, selects, set_condition, status_patch};
+use scale::{Scale, scale};
 
+const REPORTER: &str = "controllermanager";
 const CONDITION: &str = "DisruptionAllowed";
 /// An eviction that was allowed is counted for so long, unless it happens.
 const TIMEOUT: SignedDuration = SignedDuration::from_mins(2);
@@ -51,23 +53,14 @@ pub(crate) fn plan(view: View<'_>, key: &Key) -> Plan {
     let Some(budget) = view.world.budgets.get(key) else { return plan };
     let Some(spec) = &budget.spec else { return plan };
     let pods = selected(view.world, &key.namespace, spec.selector.as_ref());
-    let n_pods = count(pods.len());
-    let (expected, desired) = if let Some(most) = &spec.max_unavailable {
-        let expected = expected(view.world, &pods);
-        let most = resolve(Some(most), expected, Round::Up).unwrap_or_default();
-        (expected, (expected - most).max(0))
-    } else {
-        match &spec.min_available {
-            Some(least @ k8s_openapi::apimachinery::pkg::util::intstr::IntOrString::Int(_)) => {
-                (n_pods, resolve(Some(least), n_pods, Round::Up).unwrap_or_default())
-            }
-            Some(least) => {
-                let expected = expected(view.world, &pods);
-                (expected, resolve(Some(least), expected, Round::Up).unwrap_or_default())
-            }
-            None => (n_pods, 1.min(n_pods)),
+    let scale = match scale(view.world, spec, &pods) {
+        Ok(scale) => scale,
+        Err(message) => {
+            fail(&mut plan, budget, message, view.now);
+            return plan;
         }
     };
+    let Scale { expected, desired, has_unmanaged } = scale;
     let disrupted = still_disrupted(&mut plan, budget, &pods, view.now);
     let healthy = pods.iter().filter(|pod| {
         let name = pod.metadata.name.as_deref().unwrap_or_default();
@@ -89,7 +82,13 @@ pub(crate) fn plan(view: View<'_>, key: &Key) -> Plan {
     let new = PodDisruptionBudget { status: Some(status), ..PodDisruptionBudget::clone(budget) };
     // Evictions count themselves in the same status.
     if let Some(call) = status_patch(&**budget, &new, true) {
-        plan.call(call);
+        if has_unmanaged {
+            let message = "Some pods of this budget have no controller, so what it allows cannot \
+                           be calculated; an integer in spec.minAvailable accounts for them";
+            plan.call_noting(call, Note::warning(&**budget, REPORTER, "UnmanagedPods", message));
+        } else {
+            plan.call(call);
+        }
     }
     plan
 }
@@ -100,45 +99,27 @@ fn selected(world: &World, namespace: &str, selector: Option<&LabelSelector>) ->
     pods.filter(|pod| selects(selector, &pod.metadata) && !has_ended(pod)).cloned().collect()
 }
 
-/// How many pods the controllers of these pods are to have together.
-fn expected(world: &World, pods: &[Arc<Pod>]) -> i32 {
-    let mut seen = BTreeSet::new();
-    let mut total = 0;
-    for pod in pods {
-        let Some(owner) = controller_of(&pod.metadata) else { continue };
-        let namespace = pod.metadata.namespace.clone().unwrap_or_default();
-        let key = Key::new(namespace.clone(), owner.name.clone());
-        let (uid, size) = match owner.kind.as_str() {
-            "ReplicaSet" => {
-                let Some(set) = world.replica_sets.get(&key) else { continue };
-                let outer = controller_of(&set.metadata).filter(|o| o.kind == "Deployment");
-                let deployment = outer.and_then(|outer| {
-                    let key = Key::new(namespace, outer.name.clone());
-                    Some((outer, world.deployments.get(&key)?))
-                });
-                match deployment {
-                    Some((outer, deployment)) => {
-                        let size = deployment.spec.as_ref().and_then(|spec| spec.replicas);
-                        (outer.uid.clone(), size.unwrap_or(1))
-                    }
-                    None => {
-                        let size = set.spec.as_ref().and_then(|spec| spec.replicas);
-                        (owner.uid.clone(), size.unwrap_or(1))
-                    }
-                }
-            }
-            "StatefulSet" => {
-                let Some(set) = world.stateful_sets.get(&key) else { continue };
-                let size = set.spec.as_ref().and_then(|spec| spec.replicas);
-                (owner.uid.clone(), size.unwrap_or(1))
-            }
-            _ => continue,
-        };
-        if seen.insert(uid) {
-            total += size;
-        }
+/// Allows nothing, since nobody knows how many pods there should be.
+fn fail(plan: &mut Plan, budget: &PodDisruptionBudget, message: String, now: Timestamp) {
+    let mut new = budget.clone();
+    let status = new.status.get_or_insert_default();
+    status.disruptions_allowed = Some(0);
+    let known = status.conditions.iter().flatten().find(|c| c.type_ == CONDITION);
+    let since = known.filter(|c| c.status == "False").map(|c| c.last_transition_time.clone());
+    let condition = Condition {
+        type_: CONDITION.to_owned(),
+        status: "False".to_owned(),
+        reason: "SyncFailed".to_owned(),
+        message: message.clone(),
+        observed_generation: status.observed_generation,
+        last_transition_time: since.unwrap_or(Time(now)),
+    };
+    set_condition(&mut status.conditions, condition, |c| c.type_ == CONDITION);
+    if let Some(call) = status_patch(budget, &new, true) {
+        let message = format!("Failed to calculate the number of expected pods: {message}");
+        let reason = "CalculateExpectedPodCountFailed";
+        plan.call_noting(call, Note::warning(budget, REPORTER, reason, message));
     }
-    total
 }
 
 fn still_disrupted(

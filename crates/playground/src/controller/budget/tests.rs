@@ -72,3 +72,38 @@ fn pods_that_are_going_or_not_ready_do_not_count() {
     bench.pass(200);
     assert_eq!(counts(&bench), [1, 2, 1, 2], "it did not happen, and does not count any more");
 }
+
+#[test]
+fn budget_of_pods_whose_controller_has_no_size_allows_nothing_and_says_so() {
+    let mut bench = Bench::new(2);
+    bench.apply(
+        "
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: d}
+spec:
+  selector: {matchLabels: {app: s}}
+  template: {metadata: {labels: {app: s}}, spec: {containers: [{name: c, image: i}]}}
+",
+    );
+    bench.apply(&budget("maxUnavailable: 1"));
+    bench.pass(60);
+    let status = bench.get::<PodDisruptionBudget>("b").status.unwrap();
+    let condition = &status.conditions.unwrap()[0];
+    assert_eq!(status.disruptions_allowed, Some(0));
+    let said = (condition.reason.as_str(), condition.message.as_str());
+    assert_eq!(said, ("SyncFailed", "daemonsets.apps does not implement the scale subresource"));
+    let n =
+        bench.events.iter().filter(|e| e.starts_with("CalculateExpectedPodCountFailed")).count();
+    assert_eq!(n, 1, "it says so once: {:?}", bench.events);
+    bench.patch(Kind::Budget, "b", json!({"spec": {"maxUnavailable": null, "minAvailable": 1}}));
+    assert_eq!(counts(&bench), [1, 2, 1, 2]);
+}
+
+#[test]
+fn budget_without_a_number_allows_nothing() {
+    let mut bench = Bench::new(2);
+    bench.apply(SET);
+    bench.apply(&budget("unhealthyPodEvictionPolicy: AlwaysAllow"));
+    assert_eq!(counts(&bench), [0, 10, 0, 0]);
+}

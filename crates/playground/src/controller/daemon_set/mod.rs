@@ -1,6 +1,7 @@
 //! Keeps one pod of a template on each node that accepts it.
 
 mod eligible;
+mod rollout;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,8 +14,8 @@ use super::{is_orphan, pod_owners};
 use crate::cluster::{Key, Seen, Watched, World};
 use crate::engine::plan::{Action, Call, Note, Plan, View};
 use crate::workload::{
-    Availability, REVISION_LABEL, Round, availability, claim, is_ready, is_terminating, labelled,
-    phase, pod_of, resolve, selects, status_patch,
+    Availability, REVISION_LABEL, availability, claim, is_ready, is_terminating, labelled, phase,
+    pod_of, selects, status_patch,
 };
 use eligible::{Verdict, verdict};
 
@@ -82,7 +83,7 @@ pub(crate) fn plan(view: View<'_>, key: &Key) -> Plan {
     let hash = label(&history.current.metadata.labels);
     let daemons = Daemons::new(view, set, spec, &hash, pods.owned);
     daemons.place(&mut plan);
-    if spec.update_strategy.as_ref().and_then(|s| s.type_.as_deref()) != Some("OnDelete") {
+    if daemons.rolls() {
         daemons.roll(&mut plan);
     }
     let live: BTreeSet<String> = daemons.pods().map(|pod| label(&pod.metadata.labels)).collect();
@@ -154,39 +155,15 @@ impl<'a> Daemons<'a> {
             for pod in failed.iter().filter(|pod| !is_terminating(pod)) {
                 self.delete(plan, pod);
             }
-            let surplus = others.iter().filter(|pod| !is_terminating(pod)).skip(1);
-            surplus.for_each(|pod| self.delete(plan, pod));
+            let staying: Vec<&Arc<Pod>> =
+                others.into_iter().filter(|pod| !is_terminating(pod)).collect();
+            self.surplus(&staying).into_iter().for_each(|pod| self.delete(plan, pod));
             // A pod that is still ending holds its place.
             if pods.is_empty() && *verdict == Verdict::Wanted && n_made < BURST {
                 self.make(plan, node);
                 n_made += 1;
             }
         }
-    }
-
-    /// Replaces pods of older templates, as many at once as may be missing.
-    fn roll(&self, plan: &mut Plan) {
-        let rolling = self.spec.update_strategy.as_ref().and_then(|s| s.rolling_update.as_ref());
-        let limit = rolling.and_then(|r| r.max_unavailable.as_ref());
-        let wanted = self.nodes.values().filter(|(verdict, _)| *verdict == Verdict::Wanted);
-        let n_wanted = i32::try_from(wanted.clone().count()).unwrap_or(i32::MAX);
-        let limit = resolve(limit, n_wanted, Round::Up).unwrap_or(1).max(1);
-        let mut n_unavailable = 0;
-        let mut candidates = Vec::new();
-        for (_, pods) in wanted {
-            // A pod that is ending is as good as gone.
-            let staying = || pods.iter().filter(|pod| !is_terminating(pod));
-            let old = staying().find(|pod| !self.is_current(pod));
-            if !staying().any(|pod| self.availability(pod) == Availability::Available) {
-                n_unavailable += 1;
-                // It serves nobody: replacing it costs nothing.
-                old.iter().for_each(|pod| self.delete(plan, pod));
-            } else {
-                candidates.extend(old);
-            }
-        }
-        let n_free = usize::try_from(limit - n_unavailable).unwrap_or_default();
-        candidates.into_iter().take(n_free).for_each(|pod| self.delete(plan, pod));
     }
 
     fn status(&self, plan: &mut Plan) -> DaemonSetStatus {

@@ -130,3 +130,37 @@ fn on_delete_replaces_a_pod_when_somebody_deletes_it() {
     bench.pass(60);
     assert_eq!(placed(&bench), ["node-1 2", "node-2 1"]);
 }
+
+#[test]
+fn with_a_surge_the_new_pod_comes_before_the_old_one_goes() {
+    let surge = "  updateStrategy: {rollingUpdate: {maxSurge: 50%, maxUnavailable: 0}}\n  selector";
+    let mut bench = Bench::new(4);
+    bench.settings.start_delay = jiff::SignedDuration::from_secs(3);
+    bench.apply(&SET.replace("  selector", surge));
+    bench.pass(5);
+    bench.check = |world| {
+        let ready = world.pods.iter().filter(|pod| is_active(pod) && is_ready(pod)).count();
+        assert!(ready >= 4, "only {ready} are ready");
+        let active = world.pods.iter().filter(|pod| is_active(pod)).count();
+        assert!(active <= 6, "{active} pods at once");
+    };
+    bench.patch(Kind::DaemonSet, "d", image("2"));
+    bench.pass(1);
+    assert_eq!(placed(&bench).len(), 6, "half of the nodes have two");
+    bench.pass(60);
+    assert_eq!(placed(&bench), ["node-1 2", "node-2 2", "node-3 2", "node-4 2"]);
+    let status = bench.get::<DaemonSet>("d").status.unwrap();
+    assert_eq!((status.updated_number_scheduled, status.number_available), (Some(4), Some(4)));
+}
+
+#[test]
+fn surge_takes_pods_that_serve_nobody_first_and_all_at_once() {
+    let surge = "  updateStrategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}\n  selector";
+    let mut bench = Bench::new(3);
+    bench.settings.start_delay = jiff::SignedDuration::from_secs(1000);
+    bench.apply(&SET.replace("  selector", surge));
+    bench.settings.start_delay = jiff::SignedDuration::ZERO;
+    bench.patch(Kind::DaemonSet, "d", image("2"));
+    bench.pass(5);
+    assert_eq!(placed(&bench), ["node-1 2", "node-2 2", "node-3 2"]);
+}

@@ -8,6 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{Rollout, size};
 use crate::cluster::Kind;
+use crate::controller::replica_set::FAILURE;
 use crate::engine::plan::{Call, Plan};
 use crate::workload::{set_condition, status_patch};
 
@@ -21,6 +22,7 @@ pub(super) fn tell(rollout: &Rollout<'_>, plan: &mut Plan) {
     let mut status = counts(rollout);
     say_available(rollout, &mut status);
     say_progressing(rollout, &mut status, plan);
+    say_failing(rollout, &mut status);
     let new = Deployment { status: Some(status), ..rollout.deployment.clone() };
     if let Some(call) = status_patch(rollout.deployment, &new, false) {
         plan.call(call);
@@ -128,6 +130,28 @@ fn say_progressing(rollout: &Rollout<'_>, status: &mut DeploymentStatus, plan: &
     if !is_done(rollout, status) {
         plan.wake_at(now + SignedDuration::from_secs(i64::from(deadline) + 1));
     }
+}
+
+/// Shows what keeps a replica set from making pods: the current one's trouble
+/// first.
+fn say_failing(rollout: &Rollout<'_>, status: &mut DeploymentStatus) {
+    let trouble = rollout.current.iter().chain(&rollout.old).find_map(|set| {
+        let mut conditions = set.status.iter().flat_map(|s| s.conditions.iter().flatten());
+        conditions.find(|c| c.type_ == FAILURE)
+    });
+    let Some(trouble) = trouble else {
+        status.conditions.iter_mut().for_each(|all| all.retain(|c| c.type_ != FAILURE));
+        return;
+    };
+    let condition = DeploymentCondition {
+        type_: FAILURE.to_owned(),
+        status: trouble.status.clone(),
+        reason: trouble.reason.clone(),
+        message: trouble.message.clone(),
+        last_update_time: trouble.last_transition_time.clone(),
+        last_transition_time: trouble.last_transition_time.clone(),
+    };
+    set_condition(&mut status.conditions, condition, |c| c.type_ == FAILURE);
 }
 
 /// Whether the rollout came forward since the last status.

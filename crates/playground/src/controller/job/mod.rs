@@ -3,6 +3,7 @@
 mod count;
 mod indexes;
 mod outcome;
+mod unsupported;
 
 use std::sync::Arc;
 
@@ -46,6 +47,9 @@ pub(crate) fn plan(view: View<'_>, key: &Key) -> Plan {
         return plan;
     };
     let Some(spec) = &job.spec else { return plan };
+    if unsupported::is_of_another(spec) {
+        return plan;
+    }
     let pods: Vec<Arc<Pod>> = match &spec.selector {
         Some(selector) => {
             let claimed = claim(&mut plan, &view.world.pods, &**job, selector);
@@ -148,7 +152,11 @@ impl Running<'_> {
         if let Some(end) = self.deadline(&status).filter(|end| *end > now) {
             plan.wake_at(end);
         }
+        let begins = !suspended && self.job.status.as_ref().is_none_or(|s| s.start_time.is_none());
         self.write(plan, status, &tally);
+        if begins {
+            unsupported::warnings(self.job, self.spec).into_iter().for_each(|note| plan.note(note));
+        }
     }
 
     /// Writes the status before the pods that it counts are let go: what has

@@ -174,3 +174,24 @@ fn pods_of_a_job_that_is_gone_are_let_go() {
     bench.delete(Kind::Job, "j");
     assert_eq!(n_tracked(&bench), 0);
 }
+
+#[test]
+fn job_says_once_which_of_its_fields_are_not_followed() {
+    let mut bench = Bench::new(2);
+    let fields = "completionMode: Indexed\n  completions: 2\n  backoffLimitPerIndex: 1";
+    bench.apply(&job(fields, ""));
+    bench.pass(60);
+    assert!(shown(&bench).ends_with(COMPLETE), "{}", shown(&bench));
+    let warnings: Vec<&String> =
+        bench.events.iter().filter(|event| event.starts_with("NotSimulated")).collect();
+    assert_eq!(warnings, ["NotSimulated The playground does not follow spec.backoffLimitPerIndex"]);
+}
+
+#[test]
+fn job_of_another_controller_is_left_alone() {
+    let mut bench = Bench::new(2);
+    bench.apply(&job("managedBy: example.com/queue", ""));
+    bench.pass(60);
+    assert!(bench.world.pods.is_empty());
+    assert_eq!(bench.get::<Job>("j").status, None);
+}

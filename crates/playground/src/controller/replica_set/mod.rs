@@ -4,19 +4,23 @@ mod victims;
 
 use std::sync::Arc;
 
-use jiff::SignedDuration;
-use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetStatus};
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetCondition, ReplicaSetStatus};
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::json;
 
 use super::{is_orphan, pod_owners};
 use crate::cluster::{Key, Seen, World, controller_of, uid};
-use crate::engine::plan::{Action, Call, Note, Plan, View};
+use crate::engine::plan::{Action, Call, Complaint, Note, Part, Plan, View};
 use crate::workload::{
     Availability, availability, claim, is_active, is_ready, is_terminating, pod_of, selects,
     status_patch,
 };
 
 const REPORTER: &str = "replicaset-controller";
+/// The condition that says that pods cannot be made; deployments show it too.
+pub(super) const FAILURE: &str = "ReplicaFailure";
 /// No more pods than this are made or deleted in one go, so that the status
 /// keeps up with what there is.
 const BURST: usize = 100;
@@ -51,6 +55,7 @@ pub(crate) fn plan(view: View<'_>, key: &Key) -> Plan {
     if set.metadata.deletion_timestamp.is_none() && !pods.adopting {
         if active.len() < wanted {
             make(&mut plan, set, (wanted - active.len()).min(BURST));
+            plan.complaint = complaint(set, view.now);
         } else if active.len() > wanted {
             let n_surplus = (active.len() - wanted).min(BURST);
             let siblings = siblings(view.world, set);
@@ -59,9 +64,40 @@ pub(crate) fn plan(view: View<'_>, key: &Key) -> Plan {
         }
     }
     let n_terminating = pods.owned.iter().filter(|pod| is_terminating(pod)).count();
-    let new = counted(&mut plan, view, set, &active, n_terminating);
+    let mut new = counted(&mut plan, view, set, &active, n_terminating);
+    if active.len() >= wanted {
+        withdraw_complaint(&mut new);
+    }
     plan.actions.extend(status_patch(&**set, &new, false).map(quiet));
     plan
+}
+
+/// Says in the status that pods cannot be made, unless it says so already.
+fn complaint(set: &ReplicaSet, now: Timestamp) -> Option<Complaint> {
+    let known = set.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    if known.clone().any(|c| c.type_ == FAILURE && c.status == "True") {
+        return None;
+    }
+    let mut conditions = vec![ReplicaSetCondition {
+        type_: FAILURE.to_owned(),
+        status: "True".to_owned(),
+        reason: Some("FailedCreate".to_owned()),
+        message: Some(String::new()),
+        last_transition_time: Some(Time(now)),
+    }];
+    conditions.extend(known.filter(|c| c.type_ != FAILURE).cloned());
+    let patch = json!({ "status": { "conditions": conditions } });
+    Some(Complaint {
+        call: Call::patch(set, Part::Status, patch),
+        reason_at: "/status/conditions/0/message",
+    })
+}
+
+fn withdraw_complaint(set: &mut ReplicaSet) {
+    let conditions = set.status.as_mut().and_then(|status| status.conditions.as_mut());
+    if let Some(conditions) = conditions {
+        conditions.retain(|c| c.type_ != FAILURE);
+    }
 }
 
 fn make(plan: &mut Plan, set: &ReplicaSet, n: usize) {

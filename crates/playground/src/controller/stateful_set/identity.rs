@@ -1,14 +1,9 @@
-//! What belongs to one number of a stateful set: its pod and its claims.
-
-use std::collections::BTreeMap;
+//! The pod of one number of a stateful set.
 
 use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetSpec};
-use k8s_openapi::api::core::v1::{
-    PersistentVolumeClaim, PersistentVolumeClaimVolumeSource, Pod, PodTemplateSpec, Volume,
-};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::api::core::v1::{PersistentVolumeClaimVolumeSource, Pod, PodTemplateSpec, Volume};
 
-use crate::cluster::{Key, World};
+use super::claims::claim_name;
 use crate::workload::{REVISION_LABEL, labelled, pod_of};
 
 const POD_NAME_LABEL: &str = "statefulset.kubernetes.io/pod-name";
@@ -57,43 +52,4 @@ pub(super) fn pod(
         }
     }
     pod
-}
-
-/// The claims that the number should have and has not.
-pub(super) fn missing_claims(
-    world: &World,
-    set: &StatefulSet,
-    spec: &StatefulSetSpec,
-    number: i32,
-) -> Vec<PersistentVolumeClaim> {
-    let namespace = set.metadata.namespace.clone().unwrap_or_default();
-    let pod = format!("{}-{number}", set.metadata.name.as_deref().unwrap_or_default());
-    let selected = spec.selector.match_labels.clone().unwrap_or_default();
-    let templates = spec.volume_claim_templates.as_deref().unwrap_or_default();
-    let claims = templates.iter().filter_map(|template| {
-        let volume = template.metadata.name.as_deref().unwrap_or_default();
-        let name = claim_name(volume, &pod);
-        if world.claims.get(&Key::new(namespace.clone(), name.clone())).is_some() {
-            return None;
-        }
-        let mut labels: BTreeMap<String, String> =
-            template.metadata.labels.clone().unwrap_or_default();
-        labels.extend(selected.clone());
-        Some(PersistentVolumeClaim {
-            metadata: ObjectMeta {
-                name: Some(name),
-                namespace: Some(namespace.clone()),
-                labels: Some(labels),
-                annotations: template.metadata.annotations.clone(),
-                ..Default::default()
-            },
-            spec: template.spec.clone(),
-            status: None,
-        })
-    });
-    claims.collect()
-}
-
-fn claim_name(volume: &str, pod: &str) -> String {
-    format!("{volume}-{pod}")
 }

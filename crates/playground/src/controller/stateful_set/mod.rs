@@ -1,5 +1,6 @@
 //! Keeps numbered pods, each with a name and claims of its own.
 
+mod claims;
 mod identity;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +17,7 @@ use crate::workload::{
     Availability, REVISION_LABEL, availability, claim, has_ended, is_ready, is_terminating, phase,
     selects, status_patch,
 };
+use claims::Place;
 
 const REPORTER: &str = "statefulset-controller";
 /// The label under which revisions of stateful sets carry their hash.
@@ -42,6 +44,14 @@ pub(crate) fn wake(world: &World, seen: &Seen, wake: &mut dyn FnMut(Key)) {
                 let namespace = metadata.namespace.clone().unwrap_or_default();
                 wake(Key::new(namespace, owner.name.clone()));
             }
+        }
+        // A pod may wait for a claim of its name to be gone.
+        Seen::Claim(change) if change.new.is_none() => {
+            let claim = change.object();
+            let namespace = claim.metadata.namespace.as_deref().unwrap_or_default();
+            let sets = world.stateful_sets.in_namespace(namespace);
+            sets.filter(|set| claims::is_of(set, claim))
+                .for_each(|set| wake(Key::of(&set.metadata)));
         }
         _ => {}
     }
@@ -115,7 +125,9 @@ impl<'a> Replicas<'a> {
     fn step(&self, plan: &mut Plan) {
         for number in self.wanted() {
             let Some(pod) = self.pods.get(&number) else {
-                self.make(plan, number);
+                if !claims::are_leaving(self.view.world, self.set, self.spec, number) {
+                    self.make(plan, number);
+                }
                 if self.one_by_one() {
                     return;
                 }
@@ -135,9 +147,10 @@ impl<'a> Replicas<'a> {
                 }
                 continue;
             }
-            identity::missing_claims(self.view.world, self.set, self.spec, number)
+            claims::missing(self.view.world, self.set, self.spec, number)
                 .iter()
                 .for_each(|claim| plan.call(Call::create(claim)));
+            self.assign_claims(plan, pod, Place::Wanted);
             if self.one_by_one() && !self.is_available(pod) {
                 return;
             }
@@ -145,6 +158,7 @@ impl<'a> Replicas<'a> {
         let wanted = self.wanted();
         for (_, pod) in self.pods.iter().rev().filter(|(number, _)| !wanted.contains(number)) {
             if !is_terminating(pod) {
+                self.assign_claims(plan, pod, Place::Surplus);
                 self.delete(plan, pod);
             }
             if self.one_by_one() {
@@ -207,7 +221,7 @@ impl<'a> Replicas<'a> {
             .unwrap_or(&self.history.current);
         let Some(template) = history::template_of(revision) else { return };
         let name = revision.metadata.name.as_deref().unwrap_or_default();
-        for claim in identity::missing_claims(self.view.world, self.set, self.spec, number) {
+        for claim in claims::missing(self.view.world, self.set, self.spec, number) {
             let message = format!(
                 "create Claim {} Pod {}-{number} in StatefulSet {} success",
                 claim.metadata.name.as_deref().unwrap_or_default(),
@@ -228,6 +242,10 @@ impl<'a> Replicas<'a> {
                 format!("create {own} failed error: "),
             )),
         });
+    }
+
+    fn assign_claims(&self, plan: &mut Plan, pod: &Pod, place: Place) {
+        claims::assign(plan, self.view.world, self.set, self.spec, pod, place);
     }
 
     fn delete(&self, plan: &mut Plan, pod: &Pod) {

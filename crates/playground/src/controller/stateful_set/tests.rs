@@ -4,6 +4,8 @@ use serde_json::json;
 use super::*;
 use crate::cluster::Kind;
 use crate::controller::bench::Bench;
+use crate::controller::storage;
+use crate::engine::plan::to_value;
 
 fn set(more: &str) -> String {
     format!(
@@ -108,12 +110,23 @@ fn rollout_goes_from_the_last_pod_down_to_the_partition() {
     assert_eq!(status.current_revision, status.update_revision);
 }
 
+const CLAIMS: &str = "volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: \
+                      [ReadWriteOnce], storageClassName: immediate, resources: {requests: \
+                      {storage: 1Gi}}}}]";
+
+/// Two nodes, and volumes for all who want one.
+fn bench_with_volumes() -> Bench {
+    let mut bench = Bench::new(2);
+    for class in storage::classes::classes(true) {
+        bench.apply(&to_value(&class).to_string());
+    }
+    bench
+}
+
 #[test]
 fn each_pod_has_claims_that_stay_when_it_goes() {
-    let claims = "volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], \
-                  resources: {requests: {storage: 1Gi}}}}]";
-    let mut bench = Bench::new(2);
-    bench.apply(&set(claims));
+    let mut bench = bench_with_volumes();
+    bench.apply(&set(CLAIMS));
     bench.pass(1);
     let names =
         |bench: &Bench| bench.list::<PersistentVolumeClaim>(|c| c.metadata.name.clone().unwrap());
@@ -125,6 +138,71 @@ fn each_pod_has_claims_that_stay_when_it_goes() {
     bench.pass(60);
     assert_eq!(pods(&bench), Vec::<String>::new());
     assert_eq!(names(&bench).len(), 3);
+}
+
+/// The claims and the kinds of what they go with.
+fn claims(bench: &Bench) -> Vec<String> {
+    bench.list::<PersistentVolumeClaim>(|claim| {
+        let owners = claim.metadata.owner_references.iter().flatten();
+        let owners: Vec<String> = owners.map(|o| format!("{} {}", o.kind, o.name)).collect();
+        format!("{}: {}", claim.metadata.name.as_deref().unwrap(), owners.join(", "))
+    })
+}
+
+#[test]
+fn claims_go_with_whom_the_retention_policy_says() {
+    let cases = [
+        ("Retain", "Retain", ["data-s-0: ", "data-s-1: "]),
+        ("Delete", "Retain", ["data-s-0: StatefulSet s", "data-s-1: StatefulSet s"]),
+        ("Retain", "Delete", ["data-s-0: ", "data-s-1: Pod s-1"]),
+        ("Delete", "Delete", ["data-s-0: StatefulSet s", "data-s-1: Pod s-1"]),
+    ];
+    for (deleted, scaled, expected) in cases {
+        let policy = format!(
+            "{CLAIMS}\n  persistentVolumeClaimRetentionPolicy: {{whenDeleted: {deleted}, \
+             whenScaled: {scaled}}}"
+        );
+        let mut bench = bench_with_volumes();
+        bench.apply(&set(&policy).replace("replicas: 3", "replicas: 2"));
+        bench.pass(1);
+        let with_set = if deleted == "Delete" { "StatefulSet s" } else { "" };
+        let before: Vec<String> = (0..2).map(|i| format!("data-s-{i}: {with_set}")).collect();
+        assert_eq!(claims(&bench), before, "{deleted}, {scaled}");
+        bench.patch(Kind::StatefulSet, "s", json!({"spec": {"replicas": 1}}));
+        bench.pass(60);
+        assert_eq!(claims(&bench), expected, "{deleted}, {scaled}");
+    }
+}
+
+#[test]
+fn changed_retention_policy_reaches_claims_that_are_there() {
+    let mut bench = bench_with_volumes();
+    bench.apply(&set(CLAIMS).replace("replicas: 3", "replicas: 1"));
+    bench.pass(1);
+    assert_eq!(claims(&bench), ["data-s-0: "]);
+    for (policy, expected) in [("Delete", "data-s-0: StatefulSet s"), ("Retain", "data-s-0: ")] {
+        let patch = json!({"persistentVolumeClaimRetentionPolicy": {"whenDeleted": policy}});
+        bench.patch(Kind::StatefulSet, "s", json!({ "spec": patch }));
+        assert_eq!(claims(&bench), [expected]);
+    }
+}
+
+#[test]
+fn new_pod_waits_until_the_claim_of_its_predecessor_is_gone() {
+    let policy =
+        format!("{CLAIMS}\n  persistentVolumeClaimRetentionPolicy: {{whenScaled: Delete}}");
+    let mut bench = bench_with_volumes();
+    bench.apply(&set(&policy).replace("replicas: 3", "replicas: 2"));
+    bench.pass(1);
+    bench.patch(Kind::StatefulSet, "s", json!({"spec": {"replicas": 1}}));
+    bench.pass(60);
+    bench.patch(Kind::StatefulSet, "s", json!({"spec": {"replicas": 2}}));
+    bench.pass(60);
+    assert_eq!(pods(&bench), ["s-0 1"], "nobody collects garbage here");
+    bench.delete(Kind::Claim, "data-s-1");
+    bench.pass(60);
+    assert_eq!(pods(&bench), ["s-0 1", "s-1 1"]);
+    assert_eq!(claims(&bench), ["data-s-0: ", "data-s-1: "]);
 }
 
 #[test]

@@ -12,6 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::process::{self, Ending};
 use super::{EXIT_ANNOTATION, Health, KUBELET, RUN_ANNOTATION, condition_status, health};
 use crate::cluster::{Change, Key, Seen, Watched, World, uid};
+use crate::controller::storage;
 use crate::engine::plan::{Action, Call, Note, Plan, View};
 use crate::workload::{condition, has_ended, is_terminating, phase, status_patch};
 
@@ -23,6 +24,11 @@ pub(crate) fn wake(world: &World, seen: &Seen, wake: &mut dyn FnMut(Key)) {
     match seen {
         Seen::Pod(Change { new: Some(pod), .. }) if pod.node().is_some() => {
             wake(Key::of(&pod.metadata));
+        }
+        Seen::Claim(Change { old, new: Some(claim) }) if storage::is_bound(claim) => {
+            if !old.as_deref().is_some_and(storage::is_bound) {
+                storage::users(world, claim).for_each(|pod| wake(Key::of(&pod.metadata)));
+            }
         }
         Seen::Node(change) => {
             let told = |node: &Node| (health(node), condition_status(node, "Ready") == "True");
@@ -53,7 +59,7 @@ pub(crate) fn plan(view: View<'_>, key: &Key) -> Plan {
     } else if phase(pod) == "Running" {
         let node_ready = condition_status(node, "Ready") == "True";
         keep_running(&mut plan, view, pod, node_name, node_ready);
-    } else if health == Health::Well {
+    } else if health == Health::Well && storage::has_volumes(view.world, pod) {
         start(&mut plan, view, pod, node_name);
     }
     plan

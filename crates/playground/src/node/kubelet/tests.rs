@@ -133,3 +133,25 @@ spec:
     bench.patch(Kind::Pod, "p", json!({"status": {"conditions": conditions}}));
     assert_eq!(shown(&bench), "Running running restarts 0 ready true");
 }
+
+#[test]
+fn pod_starts_when_its_claims_are_bound() {
+    let mut bench = Bench::new(1);
+    bench.settings.start_delay = SignedDuration::ZERO;
+    bench.apply(
+        "
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  nodeName: node-1
+  containers: [{name: c, image: i}]
+  volumes: [{name: v, persistentVolumeClaim: {claimName: c}}]
+",
+    );
+    assert_eq!(phase(&bench.get("p")), "Pending", "there is no claim");
+    bench.apply("{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: c}}");
+    assert_eq!(phase(&bench.get("p")), "Pending", "the claim is not bound");
+    bench.patch(Kind::Claim, "c", json!({"status": {"phase": "Bound"}}));
+    assert_eq!(phase(&bench.get("p")), "Running");
+}

@@ -236,7 +236,7 @@ fn refused_write_ends_the_binding() {
         refuses: Some(WriteError::Conflict("changed".to_owned())),
         ..World::new(&bench.cluster)
     };
-    let error = "binding volumes: writing persistentvolume pv: conflict: changed";
+    let error = "binding volumes: writing persistentvolume pv: changed";
     assert_eq!(cycle.bind(&bench, &world), Err(PluginError(error.to_owned())));
 }
 

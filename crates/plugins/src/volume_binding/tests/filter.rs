@@ -358,7 +358,7 @@ fn check_scores(objects: Vec<Value>, claims: &[&str], expected: &str) {
     let point = |utilization, score| ShapePoint { utilization, score };
     let plugin = VolumeBinding {
         shape: Some(Shape::new(&[point(0, 10), point(100, 0)])),
-        ..VolumeBinding::new(&VolumeBindingArgs::default())
+        ..VolumeBinding::new(&VolumeBindingArgs::default(), Arc::default())
     };
     let mut bench = bench(objects);
     bench.plugin = extensions(Arc::new(plugin));

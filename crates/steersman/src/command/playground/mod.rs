@@ -62,7 +62,7 @@ const GLANCE: Duration = Duration::from_secs(1);
 pub(super) struct Args {
     /// How many simulated nodes to start with [default: 6, or none if the
     /// manifests have nodes].
-    #[arg(long, value_name = "N", conflicts_with = "nodes_from")]
+    #[arg(allow_negative_numbers = true, long, value_name = "N", conflicts_with = "nodes_from")]
     nodes: Option<usize>,
     /// Simulate the nodes in this file: the output of
     /// `kubectl get nodes -o yaml`.
@@ -120,13 +120,15 @@ pub(super) fn run(registry: &Registry, args: &Args) -> anyhow::Result<u8> {
 }
 
 async fn play(args: &Args, config: Config, news: News) -> anyhow::Result<()> {
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen to signals")?;
-    let mut terminate = signal(SignalKind::terminate()).context("cannot listen to signals")?;
     check_kubeconfig(&args.kubeconfig)?;
     let nodes = config.manifests.iter().chain(&config.nodes_from).filter(|m| is_node(m));
     let n_nodes = config.n_nodes + nodes.count();
     let screen = Screen::new(args.no_scheduler);
     let running = Box::pin(start(config)).await.context("cannot start the playground")?;
+    // Before this, a signal ends the program as usual: loading many objects may
+    // take a while, and there is nothing to save or to tidy up yet.
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen to signals")?;
+    let mut terminate = signal(SignalKind::terminate()).context("cannot listen to signals")?;
     write_secret(&args.kubeconfig, &running.kubeconfig)?;
     screen.started(&running.url, n_nodes, &args.kubeconfig)?;
     let played = tokio::select! {
@@ -135,13 +137,17 @@ async fn play(args: &Args, config: Config, news: News) -> anyhow::Result<()> {
         _ = terminate.recv() => Ok(()),
     };
     let saved = save(args, &running);
+    let kubeconfig = running.kubeconfig.clone();
     tokio::select! {
         () = Box::pin(running.shutdown()) => {}
         // Once more means now.
         _ = interrupt.recv() => {}
     }
-    // The token in it is worth nothing any more.
-    let _ = fs::remove_file(&args.kubeconfig);
+    // The token in it is worth nothing any more. Another playground may have
+    // put its own there.
+    if fs::read_to_string(&args.kubeconfig).is_ok_and(|text| text == kubeconfig) {
+        let _ = fs::remove_file(&args.kubeconfig);
+    }
     played.and(saved)
 }
 
@@ -153,8 +159,8 @@ async fn show(
     screen: &Screen,
 ) -> anyhow::Result<()> {
     if args.demo {
-        running.add(demo::workload()?).context("the demo was refused")?;
-        screen.demo()?;
+        let n_known = running.add_missing(demo::workload()?).context("the demo was refused")?;
+        screen.demo(n_known)?;
         if !args.no_scheduler {
             show_demo(running, &mut news, screen).await?;
         }

@@ -42,9 +42,13 @@ impl Screen {
         Ok(out.flush()?)
     }
 
-    pub(super) fn demo(&self) -> anyhow::Result<()> {
+    /// The title of the demo; `n_known` of its objects were there before.
+    pub(super) fn demo(&self, n_known: usize) -> anyhow::Result<()> {
         let mut out = io::stdout().lock();
         writeln!(out, "\n{}", self.bold("Demo: two Deployments, a DaemonSet, a Job and a Pod"))?;
+        if n_known > 0 {
+            writeln!(out, "  {n_known} of these are there already and stay as they are")?;
+        }
         if !self.without_scheduler {
             writeln!(out, "  {:POD_WIDTH$} {:12} SCORE", "POD", "NODE")?;
         }
