@@ -62,10 +62,7 @@ impl Row {
         Self(Resource { storage: Storage::SharedWith { group, plural }, ..self.0 })
     }
 
-    pub(crate) const fn through(
-        self,
-        [group, plural, subresource]: [&'static str; 3],
-    ) -> Self {
+    pub(crate) const fn through(self, [group, plural, subresource]: [&'static str; 3]) -> Self {
         Self(Resource { storage: Storage::Through { group, plural, subresource }, ..self.0 })
     }
 

@@ -40,7 +40,7 @@ use steersman_api::problem::{FieldPath, Problem};
 use steersman_api::strict;
 use steersman_framework::registry::Registry;
 
-pub use config::{Config, Profile};
+pub use config::{Config, LeaderElection, Profile};
 pub use errors::ConfigErrors;
 
 /// What a good configuration text gives.

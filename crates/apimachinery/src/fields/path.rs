@@ -6,7 +6,7 @@ use crate::schema::{At, ListMerge};
 
 /// The step to a field.
 pub(super) fn field(name: &str) -> Box<str> {
-    format!("f:{name}").into()
+    ["f:", name].concat().into()
 }
 
 /// The step to an entry of a list that merges.

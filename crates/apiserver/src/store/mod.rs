@@ -25,8 +25,8 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 pub(crate) use self::log::{Behind, Change, ChangeKind};
-pub(crate) use self::object::{Stored, key};
 use self::object::Draft;
+pub(crate) use self::object::{Stored, key};
 use self::table::Table;
 
 /// Objects of one resource by key.

@@ -103,8 +103,7 @@ impl SchedulingQueue {
         let woken = listening(profile, entry.rejected_by, happened).find(|wake| {
             let Some((_, hints)) = &wake.hints else { return true };
             // A hint that fails must not leave the pod behind.
-            guarded(|| hints.hint(&ctx, &happened.change))
-                .map_or(true, |hint| hint == Hint::Queue)
+            guarded(|| hints.hint(&ctx, &happened.change)).map_or(true, |hint| hint == Hint::Queue)
         })?;
         Some(WakeReason { event: happened.event.to_string(), plugin: woken.name })
     }

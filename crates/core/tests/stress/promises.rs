@@ -174,7 +174,10 @@ impl Told {
             let Some(volume) = self.other(VOLUME, &(String::new(), name.to_owned())) else {
                 return Err(format!("{uid} was scheduled without {name}"));
             };
-            if !is_reachable(volume, object) {
+            // As in the reference, zones do not count for ephemeral volumes.
+            let by_zone =
+                claim["metadata"].get("ownerReferences").is_some() || is_in_zone(volume, object);
+            if !by_zone || !is_reachable(volume, object) {
                 return Err(format!("{uid} was scheduled to {node}, far from {volume}"));
             }
         }
@@ -223,14 +226,19 @@ impl Told {
     }
 }
 
-/// Whether a node can reach a volume, by its affinity and its zone.
+/// Whether a node can reach a volume, by its affinity.
 fn is_reachable(volume: &Value, node: &Value) -> bool {
     let labels = &node["metadata"]["labels"];
     let rule = "/spec/nodeAffinity/required/nodeSelectorTerms/0/matchExpressions/0";
-    let by_affinity = volume.pointer(rule).is_none_or(|rule| {
+    volume.pointer(rule).is_none_or(|rule| {
         let label = if rule["key"] == ZONE { &labels[ZONE] } else { &labels[HOSTNAME] };
         rule["values"][0] == *label
-    });
-    let zone = &volume["metadata"]["labels"][ZONE];
-    by_affinity && (zone.is_null() || labels[ZONE].is_null() || *zone == labels[ZONE])
+    })
+}
+
+/// Whether a node is in the zone that a volume is labelled with.
+fn is_in_zone(volume: &Value, node: &Value) -> bool {
+    let (of_volume, of_node) =
+        (&volume["metadata"]["labels"][ZONE], &node["metadata"]["labels"][ZONE]);
+    of_volume.is_null() || of_node.is_null() || of_volume == of_node
 }

@@ -90,8 +90,8 @@ fn change_volume(rng: &mut Rng, volume: &mut Value) {
         0 => volume["metadata"]["labels"]["tier"] = "gold".into(),
         1 => volume["metadata"]["labels"][ZONE] = (*rng.pick(&ZONES)).into(),
         2 => volume["metadata"]["labels"] = json!({}),
-        3 => volume["spec"]["nodeAffinity"] = only(HOSTNAME, rng.pick(&NODES[..6])),
-        4 => volume["spec"]["nodeAffinity"] = only(ZONE, rng.pick(&ZONES)),
+        3 => volume["spec"]["nodeAffinity"] = only(HOSTNAME, rng.pick::<&str>(&NODES[..6])),
+        4 => volume["spec"]["nodeAffinity"] = only(ZONE, rng.pick::<&str>(&ZONES)),
         _ => drop(volume["spec"].as_object_mut().map(|spec| spec.remove("nodeAffinity"))),
     }
 }
@@ -248,7 +248,7 @@ impl Api {
             }
             Some(node) if makes => self.provision(&claim, &only(HOSTNAME, &node)),
             None if !waits && makes => {
-                self.provision(&claim, &only(HOSTNAME, rng.pick(&NODES[..6])))
+                self.provision(&claim, &only(HOSTNAME, rng.pick::<&str>(&NODES[..6])))
             }
             Some(_) | None => {}
         }

@@ -12,23 +12,24 @@ use crate::timing::Timing;
 
 /// Plays a script, a step a line: the time in seconds, and what comes of the
 /// action that the elector wants then: `ok`, `fail`, `absent`, `free`, or
-/// `held HOLDER RENEWED [SECONDS]`; nothing if it wants to wait. `resign` comes
-/// before the action. Writes down what the elector wanted.
+/// `held HOLDER RENEWED [SECONDS]`; nothing if it wants to wait. After `resign` it
+/// is asked to resign first. Writes down what the elector wanted.
 #[track_caller]
 fn check(script: &str, expected: Expect) {
     let mut elector = Elector::new("me", Timing::default(), 1);
     let mut out = String::new();
     for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        let words: Vec<&str> = line.split_whitespace().collect();
+        let mut words: Vec<&str> = line.split_whitespace().collect();
         let seconds: f64 = words[0].parse().unwrap();
         let now = at(seconds);
         if words.get(1) == Some(&"resign") {
+            words.remove(1);
             elector.resign();
         }
         let action = elector.next(now);
         writeln!(out, "{seconds}: {}{}", show(&action), leads(&elector)).unwrap();
         match words[1..] {
-            [] | ["resign"] => {}
+            [] => {}
             ["ok"] => elector.wrote(now),
             ["fail"] => elector.failed(now),
             ["absent"] => elector.read(None, now),
@@ -178,25 +179,34 @@ fn times_in_the_record_do_not_matter() {
 
 #[test]
 fn takes_a_lock_at_once_that_is_free_or_its_own() {
-    check("0 free\n0 ok\n0", expect![[r#"
+    check(
+        "0 free\n0 ok\n0",
+        expect![[r#"
         0: read
         0: update "me" for 15s, acquired 0, renewed 0, transitions 1
         0: wait until 2.0 (leads until 10.0)
-    "#]]);
-    check("0 held me 3\n0 ok\n0", expect![[r#"
+    "#]],
+    );
+    check(
+        "0 held me 3\n0 ok\n0",
+        expect![[r#"
         0: read
         0: update "me" for 15s, acquired 3, renewed 0, transitions 7
         0: wait until 2.0 (leads until 10.0)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn waits_as_long_as_the_holder_says_or_else_its_own_duration() {
-    check("0 held other 0 3\n3 held other 0 3\n3", expect![[r#"
+    check(
+        "0 held other 0 3\n3 held other 0 3\n3",
+        expect![[r#"
         0: read
         3: read
         3: update "me" for 15s, acquired 3, renewed 3, transitions 8
-    "#]]);
+    "#]],
+    );
     check(
         "0 held other 0 0\n5 held other 0 0\n14.9 held other 0 0\n15 held other 0 0\n15",
         expect![[r#"
@@ -207,33 +217,42 @@ fn waits_as_long_as_the_holder_says_or_else_its_own_duration() {
             15: update "me" for 15s, acquired 15, renewed 15, transitions 8
         "#]],
     );
-    check("0 held other 0 -4\n14.9 held other 0 -4\n15 held other 0 -4\n15", expect![[r#"
+    check(
+        "0 held other 0 -4\n14.9 held other 0 -4\n15 held other 0 -4\n15",
+        expect![[r#"
         0: read
         14.9: read
         15: read
         15: update "me" for 15s, acquired 15, renewed 15, transitions 8
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_lock_that_is_deleted_is_not_taken_before_its_lease_ran_out() {
-    check("0 held other 0\n5 absent\n10 absent\n15 absent\n15 ok\n15", expect![[r#"
+    check(
+        "0 held other 0\n5 absent\n10 absent\n15 absent\n15 ok\n15",
+        expect![[r#"
         0: read
         5: read
         10: read
         15: read
         15: create "me" for 15s, acquired 15, renewed 15, transitions 8
         15: wait until 17.0 (leads until 25.0)
-    "#]]);
+    "#]],
+    );
     // But its leader puts it back.
-    check("0 absent\n0 ok\n2 fail\n2 absent\n2 ok\n2", expect![[r#"
+    check(
+        "0 absent\n0 ok\n2 fail\n2 absent\n2 ok\n2",
+        expect![[r#"
         0: read
         0: create "me" for 15s, acquired 0, renewed 0, transitions 0
         2: update "me" for 15s, acquired 0, renewed 2, transitions 0 (leads until 10.0)
         2: read (leads until 10.0)
         2: create "me" for 15s, acquired 0, renewed 2, transitions 0 (leads until 10.0)
         2: wait until 4.0 (leads until 12.0)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -272,29 +291,38 @@ fn a_failed_renewal_reads_and_tries_again_until_the_deadline() {
 
 #[test]
 fn a_leader_that_finds_another_holder_or_none_stops() {
-    check("0 absent\n0 ok\n2 fail\n2 held other 1\n2", expect![[r#"
+    check(
+        "0 absent\n0 ok\n2 fail\n2 held other 1\n2",
+        expect![[r#"
         0: read
         0: create "me" for 15s, acquired 0, renewed 0, transitions 0
         2: update "me" for 15s, acquired 0, renewed 2, transitions 0 (leads until 10.0)
         2: read (leads until 10.0)
         2: stop: Taken { by: "other" }
-    "#]]);
-    check("0 absent\n0 ok\n2 fail\n2 free\n2", expect![[r#"
+    "#]],
+    );
+    check(
+        "0 absent\n0 ok\n2 fail\n2 free\n2",
+        expect![[r#"
         0: read
         0: create "me" for 15s, acquired 0, renewed 0, transitions 0
         2: update "me" for 15s, acquired 0, renewed 2, transitions 0 (leads until 10.0)
         2: read (leads until 10.0)
         2: stop: Taken { by: "" }
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_leader_that_was_frozen_stops_whatever_it_was_doing() {
-    check("0 absent\n0 ok\n60", expect![[r#"
+    check(
+        "0 absent\n0 ok\n60",
+        expect![[r#"
         0: read
         0: create "me" for 15s, acquired 0, renewed 0, transitions 0
         60: stop: Expired
-    "#]]);
+    "#]],
+    );
     // In the middle of a renewal that is answered when it goes on.
     let mut elector = Elector::new("me", Timing::default(), 1);
     elector.next(at(0.0));
@@ -309,40 +337,51 @@ fn a_leader_that_was_frozen_stops_whatever_it_was_doing() {
 
 #[test]
 fn who_resigns_empties_the_lock() {
-    check("0 absent\n0 ok\n1 resign\n1 ok\n1", expect![[r#"
-        0: read
-        0: create "me" for 15s, acquired 0, renewed 0, transitions 0
-        1: update "" for 1s, acquired 1, renewed 1, transitions 0
-        1: read
-        1: wait until 3.0
-    "#]]);
+    check(
+        "0 absent\n0 ok\n1 resign ok\n1",
+        expect![[r#"
+            0: read
+            0: create "me" for 15s, acquired 0, renewed 0, transitions 0
+            1: update "" for 1s, acquired 1, renewed 1, transitions 0
+            1: stop: Resigned
+        "#]],
+    );
     // With a version that is out of date it reads first.
-    check("0 absent\n0 ok\n1 resign\n1 fail\n1 held me 0\n1 ok\n1", expect![[r#"
-        0: read
-        0: create "me" for 15s, acquired 0, renewed 0, transitions 0
-        1: update "" for 1s, acquired 1, renewed 1, transitions 0
-        1: read
-        1: stop: Resigned
-        1: stop: Resigned
-        1: stop: Resigned
-    "#]]);
-    check("0 absent\n0 ok\n1 resign\n1 fail\n1 held other 0\n1", expect![[r#"
-        0: read
-        0: create "me" for 15s, acquired 0, renewed 0, transitions 0
-        1: update "" for 1s, acquired 1, renewed 1, transitions 0
-        1: read
-        1: stop: Resigned
-        1: stop: Resigned
-    "#]]);
-    check("0 absent\n0 ok\n1 resign\n1 fail\n1 fail\n1", expect![[r#"
-        0: read
-        0: create "me" for 15s, acquired 0, renewed 0, transitions 0
-        1: update "" for 1s, acquired 1, renewed 1, transitions 0
-        1: read
-        1: stop: Resigned
-        1: stop: Resigned
-    "#]]);
-    check("0 resign", expect![[r#"
+    check(
+        "0 absent\n0 ok\n1 resign fail\n1 held me 0\n1 ok\n1",
+        expect![[r#"
+            0: read
+            0: create "me" for 15s, acquired 0, renewed 0, transitions 0
+            1: update "" for 1s, acquired 1, renewed 1, transitions 0
+            1: read
+            1: update "" for 1s, acquired 1, renewed 1, transitions 7
+            1: stop: Resigned
+        "#]],
+    );
+    check(
+        "0 absent\n0 ok\n1 resign fail\n1 held other 0\n1",
+        expect![[r#"
+            0: read
+            0: create "me" for 15s, acquired 0, renewed 0, transitions 0
+            1: update "" for 1s, acquired 1, renewed 1, transitions 0
+            1: read
+            1: stop: Resigned
+        "#]],
+    );
+    check(
+        "0 absent\n0 ok\n1 resign fail\n1 fail\n1",
+        expect![[r#"
+            0: read
+            0: create "me" for 15s, acquired 0, renewed 0, transitions 0
+            1: update "" for 1s, acquired 1, renewed 1, transitions 0
+            1: read
+            1: stop: Resigned
+        "#]],
+    );
+    check(
+        "0 resign",
+        expect![[r#"
         0: stop: Resigned
-    "#]]);
+    "#]],
+    );
 }

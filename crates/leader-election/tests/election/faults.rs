@@ -29,7 +29,6 @@ async fn endless(dropped: Arc<AtomicU32>) {
 
 /// Lets a leader's connection change, and checks that its work is dropped before
 /// another leads.
-#[track_caller]
 async fn check_lost(weather: Weather) {
     let world = World::new();
     let link = Link::default();
@@ -50,7 +49,8 @@ async fn check_lost(weather: Weather) {
     assert!(!term.leadership().still_valid());
     assert_eq!(diary.entries().last().map(String::as_str), Some("stopped"));
     assert!(!other.is_finished(), "nobody leads before the first one stopped");
-    timeout(10 * SECOND, other).await.expect("another takes over").unwrap();
+    let next = timeout(10 * SECOND, other).await.expect("another takes over").expect("it succeeds");
+    assert!(next.leadership().still_valid());
 }
 
 #[tokio::test(start_paused = true)]
@@ -80,8 +80,8 @@ async fn a_short_outage_changes_nothing() {
         link.set(weather);
         sleep(6 * SECOND).await;
         link.set(Weather::Fine);
-        let hour = term.hold(sleep(3600 * SECOND)).await;
-        assert_eq!(hour, Ok(()), "{weather:?}");
+        let rest = term.hold(sleep(100 * SECOND)).await;
+        assert_eq!(rest, Ok(()), "{weather:?}");
         assert_eq!(world.lease().await["leaseTransitions"], 0);
         assert_eq!(monitor.metrics().slowpath, 1, "{weather:?}");
     }

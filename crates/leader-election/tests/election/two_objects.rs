@@ -15,12 +15,12 @@ const ANNOTATION: &str = "control-plane.alpha.kubernetes.io/leader";
 async fn annotation(world: &World, plural: &str) -> Value {
     let path = format!("/api/v1/namespaces/kube-system/{plural}/worker");
     let object = world.get(&path).await;
-    serde_json::from_str(object["metadata"]["annotations"][ANNOTATION].as_str().unwrap()).unwrap()
+    serde_json::from_str(object["metadata"]["annotations"][ANNOTATION].as_str().expect("text"))
+        .expect("it succeeds")
 }
 
 /// While a program with the first kind leads, one with the second must wait, and
 /// it takes over when the first has gone.
-#[track_caller]
 async fn check_excludes(first: LockKind, second: LockKind) {
     let world = World::new();
     let election = |kind, name| world.election_for(kind, name, &Link::default(), Arc::new(()));
@@ -32,7 +32,7 @@ async fn check_excludes(first: LockKind, second: LockKind) {
     drop(leader);
     let term = timeout(60 * SECOND, candidate).await;
     let term = term.unwrap_or_else(|_| panic!("{second} does not take over from {first}"));
-    let mut term = term.unwrap();
+    let mut term = term.expect("it succeeds");
     assert_eq!(term.hold(sleep(60 * SECOND)).await, Ok(()), "{second} cannot renew");
 }
 

@@ -102,13 +102,13 @@ impl World {
     ) -> Election {
         let mut config = Config::lease("kube-system", "worker", identity);
         (config.kind, config.component) = (kind, "tester".to_owned());
-        let election = Election::new(self.client(link), config).unwrap();
+        let election = Election::new(self.client(link), config).expect("it succeeds");
         election.with_clock(self.clock.clone()).with_observer(observer)
     }
 
     pub(crate) async fn get(&self, path: &str) -> Value {
-        let request = Request::get(path).body(Vec::new()).unwrap();
-        self.client(&Link::default()).request(request).await.unwrap()
+        let request = Request::get(path).body(Vec::new()).expect("it succeeds");
+        self.client(&Link::default()).request(request).await.expect("it succeeds")
     }
 
     /// The spec of the lease.
@@ -121,14 +121,15 @@ impl World {
     pub(crate) async fn events(&self) -> Vec<String> {
         let list = self.get("/api/v1/namespaces/kube-system/events").await;
         let message = |event: &Value| {
-            let (object, reason) = (&event["involvedObject"], event["reason"].as_str().unwrap());
-            let kind = object["kind"].as_str().unwrap();
-            let name = object["name"].as_str().unwrap();
-            let said = event["message"].as_str().unwrap();
+            let (object, reason) =
+                (&event["involvedObject"], event["reason"].as_str().expect("text"));
+            let kind = object["kind"].as_str().expect("text");
+            let name = object["name"].as_str().expect("text");
+            let said = event["message"].as_str().expect("text");
             format!("{reason} {kind} {name}: {said}")
         };
         let mut messages: Vec<String> =
-            list["items"].as_array().unwrap().iter().map(message).collect();
+            list["items"].as_array().expect("a list").iter().map(message).collect();
         messages.sort();
         messages
     }
@@ -164,7 +165,7 @@ impl Clock for TestClock {
     }
 
     fn wall(&self) -> Timestamp {
-        "2026-01-01T00:00:00Z".parse::<Timestamp>().unwrap() + self.elapsed()
+        "2026-01-01T00:00:00Z".parse::<Timestamp>().expect("it succeeds") + self.elapsed()
     }
 }
 

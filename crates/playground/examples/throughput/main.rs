@@ -137,6 +137,8 @@ async fn run(args: &Args) -> Result<Measured, Failure> {
     let took = begin.0.elapsed();
     let cpu = process::Cpu::now().since(&begin.1);
     let calls = cluster.meter.calls();
+    // Checking reads the whole cluster at once, which takes much more.
+    let peak_mib = process::peak_mib();
     stop.cancel();
     let summary = scheduler.await??;
     eprintln!("checking {} bindings", summary.bound);
@@ -155,7 +157,7 @@ async fn run(args: &Args) -> Result<Measured, Failure> {
         latencies: load.latencies(),
         cpu,
         calls,
-        peak_mib: process::peak_mib(),
+        peak_mib,
         summary,
         problems,
     })

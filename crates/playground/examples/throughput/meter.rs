@@ -1,7 +1,8 @@
 //! Counts requests by client, verb and resource, and the time that the client's
 //! threads spend on each. In-process that is the API server's own work, since it
 //! works where it is asked; through a socket it is what sending and receiving
-//! costs.
+//! costs. It is time on the clock: on a busy machine the shares say more than
+//! the seconds.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;

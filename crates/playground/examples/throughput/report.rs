@@ -97,13 +97,14 @@ impl Measured {
             let _ = writeln!(text, "  {thread:<14} {time:>6.2} s  {share:>4.0}% of a processor");
         }
         let what = if self.http { "client's work" } else { "API server's work" };
-        let _ = writeln!(text, "\nrequests                                n   refused  {what}");
+        let _ = writeln!(text, "\nrequests                                        n   refused  {what}");
+        let all: Duration = self.calls.values().map(|calls| calls.busy).sum();
         for ((who, what), Calls { n, n_refused, busy }) in &self.calls {
             let busy = busy.as_secs_f64();
-            let share = 100. * busy / total.max(1e-9);
+            let share = 100. * busy / all.as_secs_f64().max(1e-9);
             let _ = writeln!(
                 text,
-                "  {who:<9} {what:<22} {n:>6} {n_refused:>9}  {busy:>6.2} s  {share:>4.1}%"
+                "  {who:<9} {what:<30} {n:>6} {n_refused:>9}  {busy:>6.2} s  {share:>4.1}%"
             );
         }
         for problem in &self.problems {

@@ -11,8 +11,8 @@ use tokio::time::{Instant, timeout};
 use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 use tokio_util::io::StreamReader;
 
-use super::list::escaped;
 use super::lean::Lean;
+use super::list::escaped;
 use super::{Reflector, Start, Trouble};
 use crate::api::{Call, CallError, Refusal};
 

@@ -1,5 +1,7 @@
 //! Bindings against a scripted API server, in virtual time.
 
+use tokio::time::timeout;
+
 use super::*;
 use crate::scenario::{Answer, Scenario, Seen, Step, refusal, step};
 
@@ -12,8 +14,11 @@ async fn bind(steps: Vec<Step>) -> (Result<(), WriteError>, Vec<Seen>) {
     let (counters, view) = (Arc::default(), Arc::default());
     let cluster = LiveCluster::new(scenario.api(), counters, view, 1);
     let (pod, uid) = (ObjectKey::namespaced("ns", "p"), PodUid::from("u"));
-    let bound = cluster.bind(&pod, &uid, &"n".into()).await;
-    (bound, scenario.requests())
+    let node = "n".into();
+    // A request that nobody expects is never answered: then it goes on forever.
+    let bound = timeout(Duration::from_secs(36_000), cluster.bind(&pod, &uid, &node)).await;
+    let requests = scenario.requests();
+    (bound.expect("it ends"), requests)
 }
 
 fn pod(uid: &str, node: Option<&str>) -> Answer {

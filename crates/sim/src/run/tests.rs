@@ -298,20 +298,26 @@ fn volume_that_is_there_is_given_away_once() {
         .replace("claimName: c", "claimName: d")
         .replace("name: c}, spec", "name: d}, spec")
         .replace("name: user", "name: late");
-    check_storage(&format!("{}---\n{other}", claim_and_pods(claim, &pods)), &expect![[r#"
+    check_storage(
+        &format!("{}---\n{other}", claim_and_pods(claim, &pods)),
+        &expect![[r#"
         user: n2
         late: 0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind. no new claims to deallocate, preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn claim_for_one_pod_lets_in_one() {
     let pods = [("one", ""), ("two", "")];
-    check_storage(&claim_and_pods("accessModes: [ReadWriteOncePod]", &pods), &expect![[r#"
+    check_storage(
+        &claim_and_pods("accessModes: [ReadWriteOncePod]", &pods),
+        &expect![[r#"
         one: n1
         two: 0/2 nodes are available: 2 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod. no new claims to deallocate, preemption: 0/2 nodes are available: 2 No preemption victims found for incoming pod.
         note: made 1 volume on paper, for claim default/c
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod config_file;
 mod conformance;
+mod election;
 mod output;
 mod playground;
 mod plugins;

@@ -8,20 +8,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use kube::client::{Body, ClientBuilder};
 use kube::config::{Config as KubeConfig, KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 use steersman_config::Config;
 use steersman_framework::registry::Registry;
-use steersman_runtime::{Counters, Deaf, Options};
+use steersman_leader_election::{Fence, Term};
+use steersman_runtime::{Counters, Deaf, Options, Summary};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tower::util::MapRequestLayer;
+use tower::util::{MapRequestLayer, option_layer};
 use tracing_subscriber::EnvFilter;
 
 use super::SUCCESS;
+use super::election::ElectionArgs;
 use super::token_file::TokenFile;
 
 const EXAMPLES: &str = "\
@@ -62,6 +64,8 @@ pub(super) struct Args {
     /// How much to log: from 4 on every attempt, from 7 on every detail.
     #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 2)]
     verbosity: u8,
+    #[command(flatten)]
+    election: ElectionArgs,
 }
 
 /// A second signal that comes sooner after the first one is part of it.
@@ -92,8 +96,7 @@ async fn serve(
         Some(port) => format!("{host}:{port}"),
         None => host.to_owned(),
     };
-    let client = client(kube)
-        .with_context(|| format!("cannot make a client for the API server at {server}"))?;
+    let unusable = || format!("cannot make a client for the API server at {server}");
     let names: Vec<&str> = config.profiles.iter().map(|p| p.scheduler_name.as_str()).collect();
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
@@ -101,8 +104,67 @@ async fn serve(
         schedulers = names.join(","),
         "starting"
     );
-    let shutdown = CancellationToken::new();
     let mut signals = Signals::new().context("cannot listen to signals")?;
+    let mut term = None;
+    if args.election.elects(&config.leader_election) {
+        let client = client(kube.clone(), None).with_context(unusable)?;
+        match lead(args, config, client, &mut signals).await? {
+            Some(won) => term = Some(won),
+            None => return Ok(()),
+        }
+    }
+    let fence = term.as_ref().map(|term| term.leadership().fence());
+    let client = client(kube, fence).with_context(unusable)?;
+    let work = Box::pin(schedule(registry, config, options, client, signals));
+    let summary = match &mut term {
+        Some(term) => match term.hold(work).await {
+            Ok(summary) => summary?,
+            // The fence keeps in what is still under way.
+            Err(lost) => return Err(anyhow!(lost).context("leader election lost")),
+        },
+        None => work.await?,
+    };
+    tracing::info!(
+        attempts = summary.attempts,
+        bound = summary.bound,
+        unschedulable = summary.unschedulable,
+        errors = summary.errors,
+        "stopped"
+    );
+    if let Some(term) = term {
+        term.release().await;
+    }
+    Ok(())
+}
+
+/// Waits for the leadership; `None` if the program is to end before.
+async fn lead(
+    args: &Args,
+    config: &Config,
+    client: kube::Client,
+    signals: &mut Signals,
+) -> anyhow::Result<Option<Term>> {
+    let component = config.profiles.first().map_or("steersman", |p| p.scheduler_name.as_str());
+    let election =
+        args.election.election(&config.leader_election, client, &host_name(), component)?;
+    tokio::select! {
+        term = Box::pin(election.acquire()) => Ok(Some(term)),
+        name = signals.next() => {
+            tracing::info!("{name}: stopped without having led");
+            Ok(None)
+        }
+    }
+}
+
+/// Schedules until a signal comes.
+async fn schedule(
+    registry: &Registry,
+    config: &Config,
+    options: Options,
+    client: kube::Client,
+    mut signals: Signals,
+) -> anyhow::Result<Summary> {
+    let shutdown = CancellationToken::new();
     let counters = Arc::new(Counters::default());
     let running = Box::pin(steersman_runtime::run(
         client,
@@ -114,8 +176,8 @@ async fn serve(
         shutdown.clone(),
     ));
     tokio::pin!(running);
-    let summary = tokio::select! {
-        summary = &mut running => summary?,
+    tokio::select! {
+        summary = &mut running => Ok(summary?),
         name = signals.next() => {
             tracing::info!("{name}: letting bindings under way finish");
             shutdown.cancel();
@@ -124,22 +186,14 @@ async fn serve(
             let repeats_count_from = Instant::now() + IMPATIENCE;
             loop {
                 tokio::select! {
-                    summary = &mut running => break summary?,
+                    summary = &mut running => return Ok(summary?),
                     name = signals.next() => if Instant::now() >= repeats_count_from {
                         bail!("{name} again: stopped at once");
                     }
                 }
             }
         }
-    };
-    tracing::info!(
-        attempts = summary.attempts,
-        bound = summary.bound,
-        unschedulable = summary.unschedulable,
-        errors = summary.errors,
-        "stopped"
-    );
-    Ok(())
+    }
 }
 
 /// The signals that end the program.
@@ -214,13 +268,14 @@ async fn kube_config(args: &Args, config: &Config) -> anyhow::Result<KubeConfig>
     Ok(kube)
 }
 
-fn client(mut kube: KubeConfig) -> anyhow::Result<kube::Client> {
+/// A client; with a fence, one that writes only while this replica leads.
+fn client(mut kube: KubeConfig, fence: Option<Fence>) -> anyhow::Result<kube::Client> {
     let auth = &mut kube.auth_info;
     // What comes before a token file, in the client library and elsewhere.
     let other = auth.token.is_some() || auth.username.is_some() || auth.auth_provider.is_some();
     let file = if other { None } else { auth.token_file.take() };
     let builder = match ClientBuilder::try_from(kube) {
-        Ok(builder) => builder,
+        Ok(builder) => builder.with_layer(&option_layer(fence)),
         // Errors of this type say their causes themselves.
         Err(error) => bail!("{error}"),
     };

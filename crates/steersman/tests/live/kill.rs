@@ -13,10 +13,10 @@ const N_PODS: usize = 600;
 const N_MISFITS: usize = 3;
 
 /// A child process that does not survive the test.
-struct Process(Child);
+pub(crate) struct Process(pub(crate) Child);
 
 impl Process {
-    fn start(arguments: &[&str], log: &Path) -> Self {
+    pub(crate) fn start(arguments: &[&str], log: &Path) -> Self {
         let log = std::fs::OpenOptions::new().create(true).append(true).open(log).expect("a log");
         let child = Command::new(env!("CARGO_BIN_EXE_steersman"))
             .args(arguments)
@@ -36,10 +36,10 @@ impl Drop for Process {
     }
 }
 
-struct Scratch(PathBuf);
+pub(crate) struct Scratch(pub(crate) PathBuf);
 
 impl Scratch {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let path =
             Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("a directory");
@@ -66,16 +66,18 @@ async fn a_scheduler_that_is_killed_again_and_again_goes_on() {
 
     create_nodes(&client, N_PODS).await;
     let audit = Audit::new(&client);
+    // Whoever was killed gives no lease back, and the next one would wait for it.
+    let scheduler = ["run", "--leader-elect=false", "--kubeconfig", path];
     let kills = async {
         // Each life is a little longer than the one before, so that the first
         // die while they start and the last in the middle of their work.
         for life in 0..12_u64 {
-            let scheduler = Process::start(&["run", "--kubeconfig", path], &log);
+            let process = Process::start(&scheduler, &log);
             // Real time: a process has to live for a while before it is killed.
             tokio::time::sleep(Duration::from_millis(60 * life)).await;
-            drop(scheduler);
+            drop(process);
         }
-        Process::start(&["run", "--kubeconfig", path], &log)
+        Process::start(&scheduler, &log)
     };
     let arrivals = async {
         create_misfits(&client, N_MISFITS).await;
@@ -93,7 +95,7 @@ async fn a_scheduler_that_is_killed_again_and_again_goes_on() {
 }
 
 /// Connects as soon as the playground has written its kubeconfig and answers.
-async fn connect(kubeconfig: &Path, log: &Path) -> Client {
+pub(crate) async fn connect(kubeconfig: &Path, log: &Path) -> Client {
     let mut client = None;
     let what = format!("the playground (log: {})", log.display());
     within(Duration::from_secs(30), &what, async || {
@@ -111,7 +113,7 @@ async fn connect(kubeconfig: &Path, log: &Path) -> Client {
     client.expect("it is connected")
 }
 
-fn tail(log: &Path) -> String {
+pub(crate) fn tail(log: &Path) -> String {
     let text = std::fs::read_to_string(log).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(40)..].join("\n")

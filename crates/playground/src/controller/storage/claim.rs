@@ -225,11 +225,9 @@ fn bind(plan: &mut Plan, volume: &PersistentVolume, claim: &PersistentVolumeClai
         "accessModes": spec.and_then(|spec| spec.access_modes.as_ref()),
         "capacity": spec.and_then(|spec| spec.capacity.as_ref()),
     });
-    plan.actions.extend(status(claim, &bound).map(|call| crate::engine::plan::Action {
-        call,
-        on_success: None,
-        on_failure: None,
-    }));
+    if let Some(call) = status(claim, &bound) {
+        plan.call(call);
+    }
 }
 
 /// A reference by which a volume is bound to a claim.

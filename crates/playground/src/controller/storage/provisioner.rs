@@ -16,7 +16,7 @@ use super::{
     PROVISIONED_BY, PROVISIONER, SELECTED_NODE, annotation, claim, class_of, is_unbound, made_for,
     volume_name, wake_unbound,
 };
-use crate::cluster::{Change, Key, Seen, World, uid};
+use crate::cluster::{Change, Key, Seen, World};
 use crate::engine::plan::{Call, Note, Plan, View};
 
 pub(in super::super) fn wake(world: &World, seen: &Seen, wake: &mut dyn FnMut(Key)) {
@@ -130,7 +130,6 @@ fn make(plan: &mut Plan, claim: &PersistentVolumeClaim, class: &StorageClass, pl
         }),
         status: None,
     };
-    debug_assert!(!uid(&claim.metadata).is_empty(), "objects of the API have a uid");
     let key = Key::of(&claim.metadata);
     let begun = format!("External provisioner is provisioning volume for claim \"{key}\"");
     plan.note(Note::normal(claim, DISK, "Provisioning", begun));

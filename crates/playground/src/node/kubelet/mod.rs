@@ -25,10 +25,10 @@ pub(crate) fn wake(world: &World, seen: &Seen, wake: &mut dyn FnMut(Key)) {
         Seen::Pod(Change { new: Some(pod), .. }) if pod.node().is_some() => {
             wake(Key::of(&pod.metadata));
         }
-        Seen::Claim(Change { old, new: Some(claim) }) if storage::is_bound(claim) => {
-            if !old.as_deref().is_some_and(storage::is_bound) {
-                storage::users(world, claim).for_each(|pod| wake(Key::of(&pod.metadata)));
-            }
+        Seen::Claim(Change { old, new: Some(claim) })
+            if storage::is_bound(claim) && !old.as_deref().is_some_and(storage::is_bound) =>
+        {
+            storage::users(world, claim).for_each(|pod| wake(Key::of(&pod.metadata)));
         }
         Seen::Node(change) => {
             let told = |node: &Node| (health(node), condition_status(node, "Ready") == "True");

@@ -177,3 +177,47 @@ spec:
     assert_eq!(claim.spec.unwrap().storage_class_name.as_deref(), Some("standard"));
     Box::pin(running.shutdown()).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn claims_that_come_together_never_share_a_volume() {
+    const N_VOLUMES: usize = 10;
+    let running = playground(1).await;
+    let mut text = String::new();
+    for number in 0..2 * N_VOLUMES {
+        let spec = "accessModes: [ReadWriteOnce], storageClassName: manual";
+        text.push_str(&format!(
+            "---\n{{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {{name: c{number:02}}}, \
+             spec: {{{spec}, resources: {{requests: {{storage: 1Gi}}}}}}}}\n"
+        ));
+        if number < N_VOLUMES {
+            text.push_str(&format!(
+                "---\n{{apiVersion: v1, kind: PersistentVolume, metadata: {{name: v{number:02}}}, \
+                 spec: {{{spec}, capacity: {{storage: 1Gi}}, hostPath: {{path: /d}}}}}}\n"
+            ));
+        }
+    }
+    running.apply(&text);
+    let volumes: Api<PersistentVolume> = Api::all(running.client.clone());
+    for number in 0..N_VOLUMES {
+        let name = format!("v{number:02}");
+        until(&volumes, &name, |volume| {
+            volume.metadata.name.as_ref() == Some(&name)
+                && volume.status.as_ref().is_some_and(|s| s.phase.as_deref() == Some("Bound"))
+        })
+        .await;
+    }
+    let claims: Api<PersistentVolumeClaim> = running.api();
+    for volume in volumes.list(&Default::default()).await.unwrap().items {
+        let reference = volume.spec.unwrap().claim_ref.unwrap();
+        let claim = until(&claims, "its claim", |claim| {
+            claim.metadata.uid == reference.uid && is_bound(claim)
+        })
+        .await;
+        assert_eq!(claim.spec.unwrap().volume_name, volume.metadata.name);
+    }
+    let listed = claims.list(&Default::default()).await.unwrap().items;
+    let named = listed.iter().filter_map(|claim| claim.spec.as_ref()?.volume_name.clone());
+    assert_eq!(named.clone().count(), N_VOLUMES);
+    assert_eq!(named.collect::<BTreeSet<_>>().len(), N_VOLUMES);
+    Box::pin(running.shutdown()).await;
+}
