@@ -74,6 +74,7 @@ impl World {
                 match weather {
                     Weather::Cut => std::future::pending::<()>().await,
                     Weather::Refuses => return Ok(unavailable()),
+                    // Real time: none passes, the tests pause it.
                     Weather::Slow(by) => tokio::time::sleep(by).await,
                     Weather::Fine | Weather::LosesAnswers => {}
                 }

@@ -97,7 +97,8 @@ impl Measured {
             let _ = writeln!(text, "  {thread:<14} {time:>6.2} s  {share:>4.0}% of a processor");
         }
         let what = if self.http { "client's work" } else { "API server's work" };
-        let _ = writeln!(text, "\nrequests                                        n   refused  {what}");
+        let _ =
+            writeln!(text, "\nrequests                                        n   refused  {what}");
         let all: Duration = self.calls.values().map(|calls| calls.busy).sum();
         for ((who, what), Calls { n, n_refused, busy }) in &self.calls {
             let busy = busy.as_secs_f64();
