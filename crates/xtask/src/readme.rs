@@ -53,7 +53,10 @@ pub(crate) fn run_demo(root: &Path) -> Result<()> {
     let marked = read(root, "demo")?;
     println!("    {}", marked.command);
     if let Some(until) = &marked.until {
-        let (code, printed) = run_until(&mut sh(root, &marked.command), until)?;
+        // Without exec a shell would stay in between, and die of the signal
+        // whatever the program makes of it.
+        let command = format!("exec {}", marked.command);
+        let (code, printed) = run_until(&mut sh(root, &command), until)?;
         return check_demo(&marked, code, printed.as_bytes());
     }
     let output = sh(root, &marked.command)
