@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use steersman_apimachinery::error::FieldError;
+use steersman_apimachinery::selector;
 
 use crate::fields::{at, entries, field, items};
 use crate::syntax::{label_value, qualified_name, report};
@@ -49,22 +50,9 @@ pub(crate) fn check(selector: &Value, path: &str, errors: &mut Vec<FieldError>) 
     }
 }
 
-/// Whether a selector matches labels.
+/// Whether a selector matches labels. One that cannot be read matches nothing.
 pub(crate) fn matches(selector: &Value, labels: Option<&Value>) -> bool {
-    let label = |key: &str| labels.and_then(|labels| labels.get(key));
-    let pairs = entries(selector, "/matchLabels").all(|(key, value)| label(key) == Some(value));
-    pairs
-        && items(selector, "/matchExpressions").iter().all(|requirement| {
-            let found = label(field(requirement, "key"));
-            let listed = found.is_some_and(|found| items(requirement, "/values").contains(found));
-            match field(requirement, "operator") {
-                "In" => listed,
-                "NotIn" => !listed,
-                "Exists" => found.is_some(),
-                "DoesNotExist" => found.is_none(),
-                _ => false,
-            }
-        })
+    selector::from_value(selector).is_ok_and(|selector| selector.matches(labels))
 }
 
 /// A selector as one line: `a=b,c in (d,e)`.

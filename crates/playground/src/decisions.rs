@@ -21,6 +21,15 @@ pub enum Decision {
         /// Why.
         message: String,
     },
+    /// Others have to go for it.
+    Evicts {
+        /// Which pod, as namespace/name.
+        pod: String,
+        /// Where there will be room.
+        node: String,
+        /// Who has to go, as namespace/name, the most important first.
+        victims: Vec<String>,
+    },
 }
 
 /// A listener and the decisions that it hears, in their order. The channel has
@@ -50,6 +59,13 @@ impl Listener for Ear {
             self.told.remove(&placement.pod);
             // Nobody may be interested any more.
             let _ = self.sender.send(Decision::Placed(placement));
+        }
+        if let Some(preemption) = &attempt.preemption {
+            let _ = self.sender.send(Decision::Evicts {
+                pod: attempt.pod.key.to_string(),
+                node: preemption.node.to_string(),
+                victims: preemption.victims.iter().map(|pod| pod.key.to_string()).collect(),
+            });
         }
     }
 

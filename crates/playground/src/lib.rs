@@ -35,4 +35,4 @@ mod workload;
 pub use controller::Controller;
 pub use decisions::{Decision, decisions};
 pub use kubeconfig::CONTEXT;
-pub use playground::{Config, Running, SchedulerConfig, StartError, start};
+pub use playground::{Config, Failed, Running, SchedulerConfig, StartError, start};

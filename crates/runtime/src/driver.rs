@@ -190,7 +190,7 @@ impl Driver {
             if self.n_unsynced == 0 {
                 let (nodes, pods) =
                     (self.scheduler.cluster().nodes().len(), self.scheduler.placed_count());
-                tracing::info!(nodes, pods, "the cluster is known, scheduling begins");
+                tracing::info!(nodes, bound_pods = pods, "the cluster is known, scheduling begins");
             }
         }
     }

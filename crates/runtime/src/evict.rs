@@ -29,6 +29,10 @@ const TRIES: u32 = 5;
 /// The first and the longest wait between two tries.
 const WAITS: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(4));
 
+/// What the server says when a pod of this name has another UID. The name is a
+/// part of the message, too, so that a single word would not do.
+const OTHER_UID: &str = "UID in precondition";
+
 impl Evictor {
     /// Requests all evictions at once; returns the report for the core.
     pub(crate) async fn evict(&self, eviction: &Eviction) -> Event {
@@ -89,7 +93,7 @@ impl Evictor {
             match error.code() {
                 404 => return Ok(false),
                 // The UID is another one by now; what else conflicts passes.
-                409 if error.to_string().to_lowercase().contains("uid") => return Ok(false),
+                409 if error.to_string().contains(OTHER_UID) => return Ok(false),
                 409 if tries < TRIES => {}
                 _ if error.may_pass() && tries < TRIES => {}
                 _ => return Err(error),

@@ -29,7 +29,7 @@ impl Expiry {
     pub(super) fn see(&mut self, table: TableId, key: &Arc<str>, now: Timestamp) {
         if self.table == Some(table) {
             self.forget(table, key);
-            let end = now + self.ttl;
+            let end = now.checked_add(self.ttl).unwrap_or(Timestamp::MAX);
             self.by_key.insert(key.clone(), end);
             self.ends.insert((end, key.clone()));
         }

@@ -11,6 +11,7 @@ mod graph;
 mod namespaces;
 
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -114,7 +115,7 @@ impl Collector {
         self.graph = Graph::default();
         for (index, objects) in tables.iter().enumerate() {
             for (key, object) in objects {
-                self.see(TableId(index), key, object);
+                guarded("seeing an object", || self.see(TableId(index), key, object));
             }
         }
     }
@@ -125,7 +126,7 @@ impl Collector {
         match changes {
             Ok(changes) => {
                 for (table, change) in changes {
-                    self.learn(table, &change);
+                    guarded("learning of a change", || self.learn(table, &change));
                 }
             }
             Err(_) => self.start_again(),
@@ -155,7 +156,8 @@ impl Collector {
         for _ in 0..BATCH {
             let Some(uid) = self.dirty.pop_first() else { break };
             done = true;
-            if let Err(error) = self.collect(&uid) {
+            let collected = guarded("collecting an object", || self.collect(&uid));
+            if let Some(Err(error)) = collected {
                 tracing::warn!(uid = &*uid, %error, "cannot collect an object");
                 self.failed.insert(uid);
             }
@@ -163,9 +165,10 @@ impl Collector {
         let expired = self.expiry.take_expired(self.server.inner.now(), BATCH);
         for (table, key) in expired {
             done = true;
-            self.delete_event(table, &key);
+            guarded("deleting an event", || self.delete_event(table, &key));
         }
-        self.empty_namespaces() || done
+        // What it panicked over has been taken from what there is to do.
+        guarded("emptying a namespace", || self.empty_namespaces()).unwrap_or(true) || done
     }
 
     fn pause(&self) -> Duration {
@@ -281,6 +284,17 @@ impl Collector {
             tracing::warn!(event = key, %error, "cannot delete an event that is too old");
         }
     }
+}
+
+/// Does one thing. Should it panic, that is told and the collector goes on with
+/// the next: garbage of others must not stay because of one broken object.
+/// Nothing is left half done: a write is one call of the store.
+fn guarded<T>(what: &str, work: impl FnOnce() -> T) -> Option<T> {
+    let done = catch_unwind(AssertUnwindSafe(work));
+    if done.is_err() {
+        tracing::error!("{what} caused a panic");
+    }
+    done.ok()
 }
 
 /// Namespace and name of a key.

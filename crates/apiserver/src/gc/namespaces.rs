@@ -64,10 +64,10 @@ impl Emptying {
         }
     }
 
-    /// Everything unfinished is looked at again.
+    /// Everything unfinished is looked at again: what could not be emptied, and
+    /// what was empty but could not be let go.
     pub(super) fn retry(&mut self) {
-        let unswept = self.terminating.iter().filter(|(_, swept)| **swept == Swept::No);
-        self.dirty.extend(unswept.map(|(name, _)| name.clone()));
+        self.dirty.extend(self.terminating.keys().cloned());
     }
 }
 
@@ -143,5 +143,39 @@ impl Collector {
         (0..registry.tables())
             .map(TableId)
             .filter(|table| registry.owner(*table).resource.namespaced)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::harness::Harness;
+    use crate::store::Write;
+
+    /// Swept and empty, but letting it go came to nothing.
+    #[tokio::test]
+    async fn an_empty_namespace_that_could_not_be_let_go_is_taken_up_again() {
+        let harness = Harness::new();
+        let inner = &harness.server.inner;
+        let table = inner.registry.table("", "namespaces").unwrap();
+        let stuck = json!({
+            "apiVersion": "v1", "kind": "Namespace",
+            "metadata": {
+                "name": "stuck", "uid": "u", "deletionTimestamp": "2024-01-01T00:00:00Z",
+            },
+            "spec": { "finalizers": ["kubernetes"] },
+        });
+        let key = crate::store::key("", "stuck");
+        inner.store.commit(table, &key, None, Write::Put(stuck)).unwrap();
+        let mut collector = Collector::new(harness.server.clone());
+        assert_eq!(collector.emptying.dirty.pop_first().as_deref(), Some("stuck"));
+        collector.emptying.terminating.insert("stuck".to_owned(), Swept::Yes);
+        assert!(!collector.empty_namespaces());
+        assert!(inner.store.get(table, &key).is_some());
+        collector.retry();
+        assert!(collector.empty_namespaces());
+        assert!(inner.store.get(table, &key).is_none());
     }
 }

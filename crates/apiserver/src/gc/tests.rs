@@ -248,3 +248,38 @@ async fn an_owner_goes_when_a_dependent_that_it_waits_for_is_let_go() {
     assert!(!exists(&harness, "owner").await);
     assert!(exists(&harness, "child").await);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_may_take_for_ever_to_end_does_not_end_the_collector() {
+    let harness = collected();
+    let owner = owned(&harness, "owner", &[]).await;
+    let mut forever = pod("forever");
+    forever["spec"]["nodeName"] = json!("n1");
+    forever["spec"]["terminationGracePeriodSeconds"] = json!(i64::MAX);
+    forever["metadata"]["ownerReferences"] = json!([{
+        "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"],
+    }]);
+    harness.post(PODS, &forever).await.ok();
+    delete(&harness, "owner", "Background").await;
+    settle().await;
+    let uri = format!("{PODS}/forever");
+    let ending = harness.get(&uri).await.ok();
+    assert_eq!(ending["metadata"]["deletionTimestamp"], "9999-12-30T22:00:00Z");
+    assert_eq!(ending["metadata"]["deletionGracePeriodSeconds"], json!(i64::MAX));
+    // It can be hurried, and others are still collected.
+    let sooner = harness.delete(&format!("{uri}?gracePeriodSeconds=10")).await.ok();
+    assert_eq!(sooner["metadata"]["deletionGracePeriodSeconds"], json!(10));
+    let until = harness.server.inner.now() + jiff::SignedDuration::from_secs(10);
+    assert_eq!(sooner["metadata"]["deletionTimestamp"], crate::clock::rfc3339(until));
+    let next = owned(&harness, "next", &[]).await;
+    owned(&harness, "child", &[&next]).await;
+    delete(&harness, "next", "Background").await;
+    settle().await;
+    assert!(!exists(&harness, "child").await);
+}
+
+#[test]
+fn a_panic_ends_one_thing_only() {
+    assert_eq!(super::guarded("a test", || -> u8 { panic!("a bug") }), None);
+    assert_eq!(super::guarded("a test", || 1), Some(1));
+}

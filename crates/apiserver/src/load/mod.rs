@@ -1,15 +1,21 @@
 //! Saving the cluster as manifests, and loading it again.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use steersman_apimachinery::error::ApiError;
-use steersman_apimachinery::rules::View;
+use steersman_apimachinery::rules::{Part, View};
 
 use crate::auth::User;
 use crate::meta;
 use crate::registry::Entry;
+use crate::rest::body::{self, Document, Expected, FieldValidation};
 use crate::server::ApiServer;
-use crate::store::{Write, key};
+use crate::store::{TableId, Write, key};
 use crate::writes::Writer;
+
+/// Which object has a uid.
+type Owners = BTreeMap<String, String>;
 
 /// Kinds that others need to be there before them.
 const FIRST: [&str; 3] = ["Namespace", "PriorityClass", "StorageClass"];
@@ -29,8 +35,9 @@ impl ApiServer {
             FIRST.iter().position(|first| *first == kind).unwrap_or(FIRST.len())
         });
         let mut answers: Vec<_> = objects.iter().map(|_| None).collect();
+        let mut owners = self.owners_of_uids();
         for index in order {
-            answers[index] = Some(self.load_one(objects[index].clone()));
+            answers[index] = Some(self.load_one(objects[index].clone(), &mut owners));
         }
         answers.into_iter().flatten().collect()
     }
@@ -52,13 +59,26 @@ impl ApiServer {
         objects
     }
 
-    fn load_one(&self, mut object: Value) -> Result<Value, ApiError> {
+    fn owners_of_uids(&self) -> Owners {
+        let (tables, _) = self.inner.store.snapshot_all();
+        let mut owners = Owners::new();
+        for (index, table) in tables.iter().enumerate() {
+            let entry = self.inner.registry.owner(TableId(index));
+            owners.extend(table.values().map(|object| {
+                (meta::uid(&object.value).to_owned(), described(entry, &object.value))
+            }));
+        }
+        owners
+    }
+
+    fn load_one(&self, object: Value, owners: &mut Owners) -> Result<Value, ApiError> {
         let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or("");
         let (api_version, kind) = (text("apiVersion").to_owned(), text("kind").to_owned());
-        let entry = self.inner.registry.of_kind(&api_version, &kind).ok_or_else(|| {
+        let entry = self.entry(&api_version, &kind).ok_or_else(|| {
             let message = format!("no matches for kind {kind:?} in version {api_version:?}");
             ApiError::new(404, "NotFound", message)
         })?;
+        let mut object = conform(entry, &api_version, object)?;
         meta::set(&mut object, "resourceVersion", Value::Null);
         if entry.resource.namespaced && meta::namespace(&object).is_empty() {
             meta::set(&mut object, "namespace", json!("default"));
@@ -75,16 +95,30 @@ impl ApiServer {
         if meta::uid(&object).is_empty() {
             create(&writer, object)
         } else {
-            self.restore(entry, object)
+            self.restore(entry, object, owners)
         }
     }
 
+    /// The resource of a kind, in exactly this version.
+    fn entry(&self, api_version: &str, kind: &str) -> Option<&Entry> {
+        let registry = &self.inner.registry;
+        let plural = registry.of_kind(api_version, kind)?.resource.plural;
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        registry.find(group, version, plural)
+    }
+
     /// Puts an object back as it was.
-    fn restore(&self, entry: &Entry, object: Value) -> Result<Value, ApiError> {
+    fn restore(
+        &self,
+        entry: &Entry,
+        object: Value,
+        owners: &mut Owners,
+    ) -> Result<Value, ApiError> {
         let table = entry.table.ok_or_else(crate::rest::method_not_allowed)?;
         let mut object = entry.resource.rules.to_storage(object);
         entry.storage.rules.default(&mut object);
-        let errors = meta::check_create(entry.resource, &object);
+        let mut errors = meta::check_create(entry.resource, &object);
+        errors.extend(entry.storage.rules.validate(&object, None, Part::Main));
         if !errors.is_empty() {
             return Err(ApiError::invalid(entry.resource, meta::name(&object), &errors));
         }
@@ -92,11 +126,21 @@ impl ApiServer {
         if entry.resource.namespaced {
             self.check_namespace(namespace)?;
         }
+        let (uid, place) = (meta::uid(&object).to_owned(), described(entry, &object));
+        if let Some(owner) = owners.get(&uid).filter(|owner| **owner != place) {
+            let why = format!("the uid {uid} of {place} is that of {owner} already");
+            return Err(ApiError::conflict(entry.resource, meta::name(&object), &why));
+        }
         let key = key(namespace, meta::name(&object));
         loop {
-            let found = self.inner.store.get(table, &key).map(|found| found.revision);
+            let found = self.inner.store.get(table, &key);
+            let revision = found.as_ref().map(|found| found.revision);
             let write = Write::Put(object.clone());
-            if let Ok(written) = self.inner.store.commit(table, &key, found, write) {
+            if let Ok(written) = self.inner.store.commit(table, &key, revision, write) {
+                if let Some(replaced) = found {
+                    owners.remove(meta::uid(&replaced.value));
+                }
+                owners.insert(uid, place);
                 return Ok(written.full());
             }
         }
@@ -113,6 +157,34 @@ impl ApiServer {
             _ => Ok(()),
         }
     }
+}
+
+/// An object of the shape that its kind has, checked as a strict request would
+/// be: nothing unknown, nothing of another type.
+fn conform(entry: &Entry, api_version: &str, object: Value) -> Result<Value, ApiError> {
+    let place = described(entry, &object);
+    let expected =
+        Expected { api_version, kind: entry.resource.kind, schema: entry.resource.schema };
+    let document = Document { value: object, duplicates: Vec::new() };
+    let conformed = body::conform(document, expected, FieldValidation::Strict, &mut Vec::new());
+    conformed.map_err(|mut error| {
+        error.message = format!("{place}: {}", error.message);
+        error
+    })
+}
+
+/// The object as messages name it: `deployments.apps "default/web"`.
+fn described(entry: &Entry, object: &Value) -> String {
+    let resource = entry.storage;
+    let dot = if resource.group.is_empty() { "" } else { "." };
+    let slash = if meta::namespace(object).is_empty() { "" } else { "/" };
+    format!(
+        "{}{dot}{} \"{}{slash}{}\"",
+        resource.plural,
+        resource.group,
+        meta::namespace(object),
+        meta::name(object)
+    )
 }
 
 /// Creates an object, and gives it the status that it came with.

@@ -68,6 +68,86 @@ async fn manifests_are_admitted_and_keep_their_status() {
     assert_eq!(harness.get("/api/v1/namespaces/default/configmaps/a").await.code, 200);
 }
 
+#[tokio::test]
+async fn manifests_are_checked_as_strictly_as_requests() {
+    let deployment = |spec: Value| {
+        let mut deployment = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": { "name": "web", "namespace": "default" },
+            "spec": {
+                "selector": { "matchLabels": { "app": "web" } },
+                "template": {
+                    "metadata": { "labels": { "app": "web" } },
+                    "spec": { "containers": [{ "name": "c", "image": "i" }] },
+                },
+            },
+        });
+        deployment["spec"].as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+        deployment
+    };
+    for (spec, expected) in [
+        (json!({ "replicas": "3" }), Some(("BadRequest", "spec.replicas"))),
+        (json!({ "replcas": 3 }), Some(("BadRequest", "unknown field \"spec.replcas\""))),
+        (json!({ "replicas": -1 }), Some(("Invalid", "spec.replicas"))),
+        (json!({ "replicas": 3 }), None),
+    ] {
+        for uid in [None, Some("u")] {
+            let harness = Harness::new();
+            let mut object = deployment(spec.clone());
+            if let Some(uid) = uid {
+                object["metadata"]["uid"] = json!(uid);
+            }
+            let answer = harness.server.load(vec![object]).remove(0);
+            match (expected, answer) {
+                (None, Ok(loaded)) => assert_eq!(loaded["spec"]["replicas"], 3),
+                (Some((reason, words)), Err(error)) => {
+                    assert_eq!(error.reason, reason, "{spec} {uid:?}: {error}");
+                    assert!(error.message.contains(words), "{error}");
+                    assert!(error.message.contains("web\""), "{error}");
+                }
+                (_, answer) => panic!("{spec} {uid:?}: {answer:?}"),
+            }
+        }
+    }
+    for odd in [json!(1), json!({ "apiVersion": "v1", "kind": "Pod", "metadata": "x" })] {
+        assert!(Harness::new().server.load(vec![odd.clone()])[0].is_err(), "{odd}");
+    }
+}
+
+#[tokio::test]
+async fn what_every_cluster_has_is_taken() {
+    let server = Harness::new().server;
+    for object in steersman_apikinds::bootstrap("2024-01-01T00:00:00Z".parse().unwrap()) {
+        match server.load(vec![object.clone()]).remove(0) {
+            Ok(_) => {}
+            // Some namespaces are there from the start.
+            Err(error) => assert_eq!(error.reason, "AlreadyExists", "{error}: {object}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_uid_belongs_to_one_object() {
+    let harness = Harness::new();
+    let map = |name: &str, uid: &str| {
+        let mut map = config_map(name);
+        map["metadata"]["uid"] = json!(uid);
+        map
+    };
+    let load = |objects: Vec<Value>| -> Vec<String> {
+        let answers = harness.server.load(objects).into_iter();
+        answers.map(|answer| answer.map_or_else(|error| error.message, |_| String::new())).collect()
+    };
+    let answers = load(vec![map("a", "u"), map("b", "u"), map("a", "u"), map("a", "v")]);
+    let refused = "Operation cannot be fulfilled on configmaps \"b\": the uid u of \
+                   configmaps \"default/b\" is that of configmaps \"default/a\" already";
+    assert_eq!(answers, ["", refused, "", ""]);
+    assert_eq!(harness.get(&format!("{CONFIG_MAPS}/b")).await.code, 404);
+    // The first has another one by now; the second time others are there before.
+    assert_eq!(load(vec![map("b", "u")]), [""]);
+    assert!(load(vec![map("c", "v")])[0].contains("is that of configmaps \"default/a\" already"));
+}
+
 /// A dump is not in the order of ownership; whoever collects garbage meanwhile
 /// must not take a dependent whose owner is still to come for an orphan.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

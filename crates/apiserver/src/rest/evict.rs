@@ -16,10 +16,12 @@ use super::respond::Body;
 use super::{Call, delete, subresource};
 use crate::clock::rfc3339;
 use crate::meta;
-use crate::writes::Writer;
+use crate::writes::{DeleteOptions, Writer};
 
 /// As many evictions may wait for whoever keeps the budget.
 const MOST_DISRUPTED: usize = 2_000;
+/// How often a pod that changes meanwhile is looked at.
+const TRIES: u32 = 5;
 
 pub(super) fn answer(
     call: &Call<'_>,
@@ -38,24 +40,62 @@ pub(super) fn answer(
     let mut writer = call.writer()?;
     writer.dry_run |= dry_run;
     let (namespace, name) = (call.path.namespace.as_str(), call.path.name.as_str());
-    let pod = writer.get(namespace, name)?;
-    if costs_budget(&pod.value) {
-        charge(call, &writer, &pod.value)?;
-    }
-    writer.delete(namespace, name, &options)?;
+    remove(&writer, (namespace, name), &options, &mut |pod| match costs_budget(pod) {
+        Some(true) => charge(call, &writer, pod),
+        Some(false) => Ok(Cost::FreeAsSeen),
+        None => Ok(Cost::Settled),
+    })?;
     let done = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201,
     });
     Ok(call.respond_value(201, &done))
 }
 
-fn costs_budget(pod: &Value) -> bool {
+/// What an eviction costs the pod's budget.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cost {
+    /// Whatever becomes of the pod, nothing more has to be asked.
+    Settled,
+    /// Nothing, as long as the pod is as it was seen: it may begin to serve.
+    FreeAsSeen,
+}
+
+/// Deletes the pod for which `pay` was asked. One that goes for free must still
+/// be in the state for which it does; otherwise the cost is found out again.
+fn remove(
+    writer: &Writer<'_>,
+    (namespace, name): (&str, &str),
+    options: &DeleteOptions,
+    pay: &mut dyn FnMut(&Value) -> Result<Cost, ApiError>,
+) -> Result<(), ApiError> {
+    let mut tries = 1;
+    loop {
+        let pod = writer.get(namespace, name)?;
+        let is_guarded = pay(&pod.value)? == Cost::FreeAsSeen && options.resource_version.is_none();
+        let mut exact = options.clone();
+        exact.uid.get_or_insert_with(|| meta::uid(&pod.value).to_owned());
+        if is_guarded {
+            exact.resource_version = Some(meta::text(&pod.value, "resourceVersion").to_owned());
+        }
+        match writer.delete(namespace, name, &exact) {
+            Err(error) if error.code == 409 && is_guarded && tries < TRIES => tries += 1,
+            answer => return answer.map(drop),
+        }
+    }
+}
+
+/// Whether the pod's budget has a say: not about a pod that does not serve
+/// (yet). `None` for one that never will again.
+fn costs_budget(pod: &Value) -> Option<bool> {
     let phase = pod.pointer("/status/phase").and_then(Value::as_str).unwrap_or("");
-    !meta::is_terminating(pod) && !matches!(phase, "Succeeded" | "Failed" | "Pending")
+    if meta::is_terminating(pod) || matches!(phase, "Succeeded" | "Failed") {
+        return None;
+    }
+    Some(phase != "Pending")
 }
 
 /// Takes the pod from the budget that it belongs to, if there is one.
-fn charge(call: &Call<'_>, writer: &Writer<'_>, pod: &Value) -> Result<(), ApiError> {
+fn charge(call: &Call<'_>, writer: &Writer<'_>, pod: &Value) -> Result<Cost, ApiError> {
     let namespace = meta::namespace(pod);
     let budgets = call.server.list("policy", "poddisruptionbudgets", Some(namespace));
     let covers = |budget: &Value| {
@@ -64,7 +104,7 @@ fn charge(call: &Call<'_>, writer: &Writer<'_>, pod: &Value) -> Result<(), ApiEr
     };
     let covering: Vec<_> = budgets.iter().filter(|budget| covers(budget)).collect();
     let budget = match covering.as_slice() {
-        [] => return Ok(()),
+        [] => return Ok(Cost::Settled),
         [budget] => budget,
         _ => {
             return Err(ApiError::internal(
@@ -73,14 +113,15 @@ fn charge(call: &Call<'_>, writer: &Writer<'_>, pod: &Value) -> Result<(), ApiEr
         }
     };
     if !is_ready(pod) && may_go_unready(budget) {
-        return Ok(());
+        return Ok(Cost::FreeAsSeen);
     }
     let Some(entry) = call.server.registry.find("policy", "v1", "poddisruptionbudgets") else {
-        return Ok(());
+        return Ok(Cost::Settled);
     };
     let budgets = Writer { entry, ..*writer };
-    budgets
-        .modify(namespace, meta::name(budget), &mut |budget| disrupt(call, budget, meta::name(pod)))
+    let mut disrupt = |budget: &mut Value| disrupt(call, budget, meta::name(pod));
+    budgets.modify(namespace, meta::name(budget), &mut disrupt)?;
+    Ok(Cost::Settled)
 }
 
 fn disrupt(call: &Call<'_>, budget: &mut Value, pod: &str) -> Result<(), ApiError> {
@@ -163,4 +204,52 @@ fn too_many(cause: &str, retry_seconds: i64) -> ApiError {
     }
     error.details = Some(details);
     error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::User;
+    use crate::harness::{Harness, PODS, pod};
+
+    /// Evicts `p`; it changes `changes` times between the look and the deletion.
+    /// Returns the answer's code and how often its cost was asked for.
+    async fn evict_while_it_changes(cost: Cost, changes: u32) -> (u16, u32) {
+        let harness = Harness::new();
+        harness.post(PODS, &pod("p")).await.ok();
+        let server = &harness.server.inner;
+        let user = User::admin();
+        let writer = Writer {
+            server,
+            entry: server.registry.find("", "v1", "pods").unwrap(),
+            user: &user,
+            now: server.now(),
+            dry_run: false,
+            manager: "tests",
+        };
+        let mut asked = 0;
+        let done = remove(&writer, ("default", "p"), &DeleteOptions::default(), &mut |_| {
+            asked += 1;
+            if asked <= changes {
+                writer.modify("default", "p", &mut |pod| {
+                    pod["metadata"]["annotations"] = json!({ "change": asked.to_string() });
+                    Ok(())
+                })?;
+            }
+            Ok(cost)
+        });
+        (done.map_or_else(|error| error.code, |()| 200), asked)
+    }
+
+    #[tokio::test]
+    async fn what_goes_for_free_goes_as_it_was_seen() {
+        for (cost, changes, expected) in [
+            (Cost::FreeAsSeen, 0, (200, 1)),
+            (Cost::FreeAsSeen, 1, (200, 2)),
+            (Cost::FreeAsSeen, u32::MAX, (409, TRIES)),
+            (Cost::Settled, u32::MAX, (200, 1)),
+        ] {
+            assert_eq!(evict_while_it_changes(cost, changes).await, expected, "{changes}");
+        }
+    }
 }

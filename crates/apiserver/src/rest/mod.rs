@@ -4,7 +4,7 @@
 //! file per verb does the rest. All of it but the body is plain synchronous
 //! code: nothing in it waits. A watch answers at once with a body that goes on.
 
-mod body;
+pub(crate) mod body;
 mod call;
 mod create;
 mod delete;

@@ -52,6 +52,7 @@ impl ApiServer {
     ) -> io::Result<()> {
         let closing = CancellationToken::new();
         let connections = TaskTracker::new();
+        let over = CancellationToken::new();
         let auth = Arc::new(auth);
         let mut shutdown = std::pin::pin!(shutdown);
         loop {
@@ -67,7 +68,8 @@ impl ApiServer {
                         auth: auth.clone(),
                         closing: closing.clone(),
                     };
-                    connections.spawn(Box::pin(connection.accept(stream, tls.clone())));
+                    let served = Box::pin(connection.accept(stream, tls.clone()));
+                    connections.spawn(over.clone().run_until_cancelled_owned(served));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
@@ -80,6 +82,7 @@ impl ApiServer {
         connections.close();
         if timeout(DRAIN, connections.wait()).await.is_err() {
             tracing::warn!(left = connections.len(), "connections did not end in time");
+            over.cancel();
         }
         Ok(())
     }

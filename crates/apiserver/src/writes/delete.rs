@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use steersman_apimachinery::error::ApiError;
 
@@ -126,16 +127,26 @@ impl Writer<'_> {
                 return;
             }
             let until = meta::text(old, "deletionTimestamp").parse().unwrap_or(self.now);
-            until - jiff::SignedDuration::from_secs(before - grace)
+            let sooner = SignedDuration::from_secs(before - grace);
+            // The end of all time does not tell when the object was deleted.
+            let is_told = until.as_second() < Timestamp::MAX.as_second();
+            let sooner = until.checked_sub(sooner).ok().filter(|_| is_told);
+            sooner.unwrap_or_else(|| later(self.now, grace))
         } else {
             if let Some(generation) = old.pointer("/metadata/generation").and_then(Value::as_i64) {
-                meta::set(new, "generation", Value::from(generation + 1));
+                meta::set(new, "generation", Value::from(generation.saturating_add(1)));
             }
-            self.now + jiff::SignedDuration::from_secs(grace)
+            later(self.now, grace)
         };
         meta::set(new, "deletionTimestamp", Value::from(rfc3339(until)));
         meta::set(new, "deletionGracePeriodSeconds", Value::from(grace));
     }
+}
+
+/// So many seconds after a time. It may be meant to take longer than any clock
+/// can show; the end of all time has to do then.
+fn later(at: Timestamp, seconds: i64) -> Timestamp {
+    at.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX)
 }
 
 /// The finalizers that stand for the wanted propagation, beside the others.

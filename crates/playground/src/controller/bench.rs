@@ -12,6 +12,7 @@ use crate::cluster::{Key, Kind, News, Watched, World};
 use crate::engine::Task;
 use crate::engine::plan::{Action, Call, Part, Settings, View, to_value};
 use crate::node::shape;
+use crate::workload::later;
 
 /// Plans after which a cluster should have settled.
 const PATIENCE: usize = 20_000;
@@ -230,7 +231,7 @@ impl Bench {
             return;
         }
         self.version += 1;
-        let end = self.now + SignedDuration::from_secs(grace);
+        let end = later(self.now, grace);
         let end = end.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         object["metadata"]["deletionTimestamp"] = json!(end);
         object["metadata"]["deletionGracePeriodSeconds"] = json!(grace);

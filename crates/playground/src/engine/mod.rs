@@ -12,6 +12,7 @@
 //! of its nodes and no more.
 
 mod calls;
+mod guard;
 mod informer;
 pub mod plan;
 mod queue;
@@ -108,6 +109,8 @@ pub async fn run(client: Client, clock: Clock, settings: Settings, stop: Cancell
     };
     tokio::select! {
         () = engine.run(news, ended) => {}
+        // None of them ends while the engine runs, unless by a panic.
+        _ = tasks.join_next() => tracing::error!("a part of the engine ended"),
         () = stop.cancelled() => {}
     }
     tasks.shutdown().await;
@@ -152,6 +155,7 @@ impl Engine {
                 news.into_iter().for_each(|item| self.take_in(item));
                 self.queue.ended(task, how, self.clock.now());
             }
+            // How they went has been reported already.
             while plans.try_join_next().is_some() {}
             self.plan(&mut plans);
         }
@@ -188,14 +192,15 @@ impl Engine {
             let Some(task) = self.queue.pop(now) else { return };
             let since = self.clock.wall;
             let view = View { world: &self.world, now, since, settings: &self.settings };
-            let mut plan = task.controller.plan(view, &task.key);
+            let planned = guard::planned(&task, || task.controller.plan(view, &task.key));
+            let Some(mut plan) = planned else { continue };
             let again_at = plan.again_at.take();
             if !plan.actions.is_empty() {
                 self.queue.started(task.clone());
                 let caller = self.caller.named(task.controller.agent());
                 let (ended, task) = (self.ended_in.clone(), task.clone());
                 plans.spawn(async move {
-                    let (news, how) = Box::pin(caller.carry_out(plan)).await;
+                    let (news, how) = guard::carried_out(&task, caller.carry_out(plan)).await;
                     // Nobody listens once the engine has stopped.
                     let _ = ended.send((task, news, how));
                 });

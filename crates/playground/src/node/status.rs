@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::{Health, KUBELET, health, shape};
 use crate::cluster::{Key, Seen, World};
 use crate::engine::plan::{Note, Plan, View};
-use crate::workload::{set_condition, status_patch};
+use crate::workload::{later_by, set_condition, status_patch};
 
 /// A kubelet repeats its status after this time even if it is the same.
 const REPORT: SignedDuration = SignedDuration::from_mins(5);
@@ -33,7 +33,7 @@ pub(crate) fn plan(view: View<'_>, key: &Key) -> Plan {
         return plan;
     }
     let ready = (health == Health::Well, key.name.as_str());
-    let due = reported(node).map(|at| at + REPORT);
+    let due = reported(node).map(|at| later_by(at, REPORT));
     if says(node, ready.0) && due.is_some_and(|due| due > view.now) && is_complete(node) {
         plan.again_at = due;
         return plan;

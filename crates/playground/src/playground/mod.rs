@@ -1,5 +1,7 @@
 //! Starts and stops everything.
 
+mod parts;
+
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,7 +16,6 @@ use steersman_framework::registry::Registry;
 use steersman_runtime::{Counters, Listener, Options};
 use thiserror::Error;
 use tokio::net::TcpListener;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::controller::storage;
@@ -23,6 +24,9 @@ use crate::engine::{self, Clock};
 use crate::kubeconfig;
 use crate::manifests::{Manifest, ManifestError};
 use crate::node::{file, shape};
+use parts::Parts;
+
+pub use parts::Failed;
 
 /// What a playground is made of.
 pub struct Config {
@@ -107,8 +111,7 @@ pub struct Running {
     /// What the scheduler has done so far.
     pub counters: Arc<Counters>,
     server: ApiServer,
-    stop: CancellationToken,
-    tasks: JoinSet<()>,
+    parts: Parts,
 }
 
 /// Starts a playground.
@@ -144,16 +147,16 @@ pub async fn start(config: Config) -> Result<Running, StartError> {
     let auth = Auth::tokens([(token, User::admin())]);
 
     let stop = CancellationToken::new();
-    let mut tasks = JoinSet::new();
+    let mut parts = Parts::new(stop.clone());
     let (serving, stopped) = (server.clone(), stop.clone());
-    tasks.spawn(async move {
+    parts.spawn("the API server", async move {
         let served = Box::pin(serving.serve(listener, tls, auth, stopped.cancelled_owned())).await;
         if let Err(error) = served {
             tracing::error!(%error, "the API server stopped");
         }
     });
     let (collecting, stopped) = (server.clone(), stop.clone());
-    tasks.spawn(async move {
+    parts.spawn("the garbage collector", async move {
         tokio::select! {
             () = collecting.run_garbage_collector() => {}
             () = stopped.cancelled() => {}
@@ -161,14 +164,16 @@ pub async fn start(config: Config) -> Result<Running, StartError> {
     });
     let client = Client::new(server.service(), "default");
     let clock = Clock::starting_at(now);
-    tasks.spawn(Box::pin(engine::run(client.clone(), clock, config.settings, stop.clone())));
+    let engine = engine::run(client.clone(), clock, config.settings, stop.clone());
+    parts.spawn("the engine of the controllers", Box::pin(engine));
     let counters = Arc::new(Counters::default());
     if let Some(scheduler) = config.scheduler {
         let client = Client::new(server.service().named("kube-scheduler"), "default");
         let options = Options { seed: config.seed, ..Options::default() };
-        tasks.spawn(schedule(client, scheduler, options, Arc::clone(&counters), stop.clone()));
+        let scheduling = schedule(client, scheduler, options, Arc::clone(&counters), stop);
+        parts.spawn("the scheduler", scheduling);
     }
-    Ok(Running { client, url, kubeconfig, counters, server, stop, tasks })
+    Ok(Running { client, url, kubeconfig, counters, server, parts })
 }
 
 impl Running {
@@ -207,9 +212,14 @@ impl Running {
     }
 
     /// Stops everything; bindings under way are finished.
-    pub async fn shutdown(mut self) {
-        self.stop.cancel();
-        while self.tasks.join_next().await.is_some() {}
+    pub async fn shutdown(self) {
+        self.parts.shutdown().await;
+    }
+
+    /// Waits until a part of the playground ends without having been told to.
+    /// While all is well, this takes for ever.
+    pub async fn failed(&self) -> Failed {
+        self.parts.failed().await
     }
 }
 

@@ -6,6 +6,7 @@ mod percent;
 mod pods;
 mod status;
 mod template;
+mod time;
 
 pub(crate) use ownership::{claim, owner_reference, owners_patch};
 pub(crate) use percent::{Round, resolve};
@@ -15,3 +16,4 @@ pub(crate) use pods::{
 };
 pub(crate) use status::{merge_diff, set_condition, status_patch};
 pub(crate) use template::{HASH_LABEL, REVISION_LABEL, labelled, pod_of, selects, template_hash};
+pub(crate) use time::{later, later_by};

@@ -23,7 +23,7 @@ pub(crate) fn resolve(value: Option<&IntOrString>, total: i32, round: Round) -> 
                 Round::Up => product.saturating_add(99).div_euclid(100),
                 Round::Down => product.div_euclid(100),
             };
-            i32::try_from(rounded).ok()
+            Some(i32::try_from(rounded).unwrap_or(i32::MAX))
         }
     }
 }
@@ -35,11 +35,13 @@ mod tests {
     #[test]
     fn percentages_are_rounded_as_asked() {
         let quarter = IntOrString::String("25%".to_owned());
+        let double = IntOrString::String("200%".to_owned());
         let cases = [
             (&quarter, 10, Round::Up, Some(3)),
             (&quarter, 10, Round::Down, Some(2)),
             (&quarter, 1, Round::Down, Some(0)),
             (&IntOrString::Int(7), 1, Round::Up, Some(7)),
+            (&double, i32::MAX, Round::Up, Some(i32::MAX)),
             (&IntOrString::String("many".to_owned()), 1, Round::Up, None),
         ];
         for (value, total, round, expected) in cases {

@@ -1,7 +1,9 @@
 //! What state a pod is in.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, PodCondition};
+
+use super::later;
 
 /// Whether and when a pod is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +61,7 @@ pub(crate) fn availability(pod: &Pod, min_ready: i32, now: Timestamp) -> Availab
         return Availability::Available;
     }
     let Some(since) = ready_since(pod) else { return Availability::No };
-    let at = since + SignedDuration::from_secs(i64::from(min_ready));
+    let at = later(since, i64::from(min_ready));
     if at <= now { Availability::Available } else { Availability::At(at) }
 }
 

@@ -84,7 +84,8 @@ async fn a_victim_is_marked_and_then_deleted() {
 #[tokio::test(start_paused = true)]
 async fn a_victim_that_is_gone_is_no_failure() {
     let replaced = json!({"kind": "Status", "code": 409, "reason": "Conflict",
-                          "message": "the UID in the precondition is another one"});
+                          "message": "Operation cannot be fulfilled on pods \"victim\": Precondition failed: \
+                                     UID in precondition: uid-victim, UID in object meta: other"});
     let gone = || refusal(404, "NotFound");
     for steps in [
         vec![step(MARK, gone())],
@@ -94,6 +95,26 @@ async fn a_victim_that_is_gone_is_no_failure() {
         let (report, _) = evict(steps).await;
         assert!(report.contains("failed: None"), "{report}");
     }
+}
+
+/// The server's message names the pod: that its name has "uid" in it does not
+/// mean that it was replaced.
+#[tokio::test(start_paused = true)]
+async fn a_conflict_about_a_squid_is_tried_again() {
+    let conflict = json!({"kind": "Status", "code": 409, "reason": "Conflict",
+                          "message": "Operation cannot be fulfilled on pods \"squid-0\": \
+                                      the object has been modified"});
+    let conflict = || Answer::Json(409, conflict.clone());
+    let steps = vec![
+        step(MARK, conflict()),
+        step(MARK, ok()),
+        step(DELETE, conflict()),
+        step(DELETE, ok()),
+    ];
+    let (report, requests) = evict(steps).await;
+    assert!(report.contains("failed: None"), "{report}");
+    let deletions = requests.iter().filter(|request| request.body["preconditions"].is_object());
+    assert_eq!(deletions.count(), 2);
 }
 
 #[tokio::test(start_paused = true)]

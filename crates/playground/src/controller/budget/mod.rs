@@ -12,7 +12,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector, T
 
 use crate::cluster::{Key, Seen, World};
 use crate::engine::plan::{Note, Plan, View};
-use crate::workload::{has_ended, is_ready, is_terminating, selects, set_condition, status_patch};
+use crate::workload::{
+    has_ended, is_ready, is_terminating, later_by, selects, set_condition, status_patch,
+};
 use scale::{Scale, scale};
 
 const REPORTER: &str = "controllermanager";
@@ -131,7 +133,7 @@ fn still_disrupted(
     let known = budget.status.as_ref().and_then(|status| status.disrupted_pods.clone());
     let mut disrupted = known.unwrap_or_default();
     disrupted.retain(|name, since| {
-        let end = since.0 + TIMEOUT;
+        let end = later_by(since.0, TIMEOUT);
         let alive =
             pods.iter().any(|pod| pod.metadata.name.as_ref() == Some(name) && !is_terminating(pod));
         if alive && end > now {

@@ -68,7 +68,7 @@ pub(super) fn copy(
 /// Says what the set is sized for.
 pub(super) fn sizes(annotations: &mut BTreeMap<String, String>, replicas: i32, surge: i32) {
     annotations.insert(DESIRED.to_owned(), replicas.to_string());
-    annotations.insert(MAX.to_owned(), (replicas + surge).to_string());
+    annotations.insert(MAX.to_owned(), replicas.saturating_add(surge).to_string());
 }
 
 fn number(metadata: &ObjectMeta, key: &str) -> Option<i64> {

@@ -135,6 +135,11 @@ impl<'a> Rollout<'a> {
         self.limits().0
     }
 
+    /// How many pods there may be at most.
+    pub(super) fn most(&self) -> i32 {
+        self.replicas().saturating_add(self.max_surge())
+    }
+
     /// How many pods may be missing.
     pub(super) fn max_unavailable(&self) -> i32 {
         self.limits().1.min(self.replicas())
@@ -299,6 +304,11 @@ impl<'a> Rollout<'a> {
 /// How many pods a set is to have.
 pub(super) fn size(set: &ReplicaSet) -> i32 {
     set.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1)
+}
+
+/// The sum, or the largest number if it is larger still.
+pub(super) fn sum(numbers: impl Iterator<Item = i32>) -> i32 {
+    numbers.fold(0, i32::saturating_add)
 }
 
 /// How many pods of a set are available.

@@ -1,16 +1,16 @@
 //! How far a rollout is: the status of a deployment.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::{
     Deployment, DeploymentCondition, DeploymentStatus, ReplicaSetStatus,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::{Rollout, size};
+use super::{Rollout, size, sum};
 use crate::cluster::Kind;
 use crate::controller::replica_set::FAILURE;
 use crate::engine::plan::{Call, Plan};
-use crate::workload::{set_condition, status_patch};
+use crate::workload::{later, set_condition, status_patch};
 
 const DONE: &str = "NewReplicaSetAvailable";
 const TIMED_OUT: &str = "ProgressDeadlineExceeded";
@@ -44,20 +44,20 @@ fn is_done(rollout: &Rollout<'_>, status: &DeploymentStatus) -> bool {
 
 fn counts(rollout: &Rollout<'_>) -> DeploymentStatus {
     let before = rollout.deployment.status.clone().unwrap_or_default();
-    let sum = |of: fn(&ReplicaSetStatus) -> i32| -> i32 {
-        rollout.all().filter_map(|set| set.status.as_ref()).map(of).sum()
+    let total = |of: fn(&ReplicaSetStatus) -> i32| {
+        sum(rollout.all().filter_map(|set| set.status.as_ref()).map(of))
     };
-    let available = sum(|s| s.available_replicas.unwrap_or_default());
-    let asked: i32 = rollout.all().map(|set| size(set)).sum();
+    let available = total(|s| s.available_replicas.unwrap_or_default());
+    let asked = sum(rollout.all().map(|set| size(set)));
     let current = rollout.current.as_ref().and_then(|set| set.status.as_ref());
     DeploymentStatus {
         observed_generation: rollout.deployment.metadata.generation,
-        replicas: Some(sum(|s| s.replicas)),
+        replicas: Some(total(|s| s.replicas)),
         updated_replicas: Some(current.map(|s| s.replicas).unwrap_or_default()),
-        ready_replicas: Some(sum(|s| s.ready_replicas.unwrap_or_default())),
+        ready_replicas: Some(total(|s| s.ready_replicas.unwrap_or_default())),
         available_replicas: Some(available),
         unavailable_replicas: Some((asked - available).max(0)),
-        terminating_replicas: Some(sum(|s| s.terminating_replicas.unwrap_or_default())),
+        terminating_replicas: Some(total(|s| s.terminating_replicas.unwrap_or_default())),
         collision_count: before.collision_count,
         conditions: before.conditions,
     }
@@ -118,17 +118,17 @@ fn say_progressing(rollout: &Rollout<'_>, status: &mut DeploymentStatus, plan: &
         put(status, "Progressing", "True", "ReplicaSetUpdated", message, now);
     } else if reason != TIMED_OUT && reason != DONE {
         let since = known.and_then(|c| c.last_update_time).map_or(now, |time| time.0);
-        let end = since + SignedDuration::from_secs(i64::from(deadline));
+        let end = later(since, i64::from(deadline));
         if end < now {
             let message = format!("{subject} has timed out progressing.");
             put(status, "Progressing", "False", TIMED_OUT, message, now);
         } else {
-            plan.wake_at(end + SignedDuration::from_secs(1));
+            plan.wake_at(later(end, 1));
         }
         return;
     }
     if !is_done(rollout, status) {
-        plan.wake_at(now + SignedDuration::from_secs(i64::from(deadline) + 1));
+        plan.wake_at(later(now, i64::from(deadline) + 1));
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::ReplicaSet;
 
-use super::{Rollout, n_available, progress, size};
+use super::{Rollout, n_available, progress, size, sum};
 use crate::cluster::uid;
 use crate::engine::plan::Plan;
 use crate::workload::has_ended;
@@ -63,21 +63,21 @@ pub(super) fn roll(rollout: &Rollout<'_>, plan: &mut Plan) {
 
 /// The size of the current set when as many pods as allowed are added.
 fn room(rollout: &Rollout<'_>, current: i32) -> i32 {
-    let most = rollout.replicas() + rollout.max_surge();
-    let total: i32 = rollout.all().map(|set| size(set)).sum();
+    let most = rollout.most();
+    let total = sum(rollout.all().map(|set| size(set)));
     let missing = rollout.replicas() - current;
     current + (most - total).min(missing).max(0)
 }
 
 /// Makes the old sets smaller; whether there was something to do.
 fn shrink_old(rollout: &Rollout<'_>, current: &ReplicaSet, plan: &mut Plan) -> bool {
-    let n_old: i32 = rollout.old.iter().map(|set| size(set)).sum();
+    let n_old = sum(rollout.old.iter().map(|set| size(set)));
     if n_old == 0 {
         return false;
     }
     let needed = rollout.replicas() - rollout.max_unavailable();
     let n_current_unavailable = (size(current) - n_available(current)).max(0);
-    let removable = n_old + size(current) - needed - n_current_unavailable;
+    let removable = n_old.saturating_add(size(current)) - needed - n_current_unavailable;
     if removable <= 0 {
         return false;
     }
@@ -90,7 +90,7 @@ fn shrink_old(rollout: &Rollout<'_>, current: &ReplicaSet, plan: &mut Plan) -> b
         *size -= idle;
         budget -= idle;
     }
-    let total_available: i32 = rollout.all().map(|set| n_available(set)).sum();
+    let total_available = sum(rollout.all().map(|set| n_available(set)));
     let mut spare = (total_available - needed).max(0).min(budget);
     for (_, size) in &mut sizes {
         let gone = (*size).min(spare);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::ReplicaSet;
 
-use super::{Rollout, annotations, created, n_available, size};
+use super::{Rollout, annotations, created, n_available, size, sum};
 use crate::engine::plan::Plan;
 
 /// Gives all sets their share of the deployment's size: a rollout goes on from
@@ -33,8 +33,8 @@ pub(super) fn proportionally(rollout: &Rollout<'_>, plan: &mut Plan) {
         active.iter().for_each(|set| rollout.resize(plan, set, size(set)));
         return;
     }
-    let allowed = if rollout.replicas() > 0 { rollout.replicas() + rollout.max_surge() } else { 0 };
-    let total: i32 = active.iter().map(|set| size(set)).sum();
+    let allowed = if rollout.replicas() > 0 { rollout.most() } else { 0 };
+    let total = sum(active.iter().map(|set| size(set)));
     let to_add = allowed - total;
     // The largest first; among equals the one that should gain, or lose.
     if to_add >= 0 {
@@ -50,7 +50,7 @@ pub(super) fn proportionally(rollout: &Rollout<'_>, plan: &mut Plan) {
         shares.push(size(set) + share);
     }
     if let Some(first) = shares.first_mut() {
-        *first = (*first + to_add - added).max(0);
+        *first = first.saturating_add(to_add - added).max(0);
     }
     for (set, wanted) in active.into_iter().zip(shares) {
         rollout.resize(plan, set, wanted);
@@ -65,7 +65,7 @@ fn share(rollout: &Rollout<'_>, set: &ReplicaSet, to_add: i32, added: i32) -> i3
     let fraction = if rollout.replicas() == 0 {
         -own
     } else {
-        let most_now = i64::from(rollout.replicas() + rollout.max_surge());
+        let most_now = i64::from(rollout.most());
         let most_then = annotations::max(set).map_or(most_now, i64::from).max(1);
         // Rounded to the nearest: twice the numerator plus the denominator,
         // over twice the denominator.

@@ -217,3 +217,20 @@ fn orphaned_set_is_adopted_and_not_made_again() {
     assert_eq!(sets(&bench), [(1, 2)]);
     assert_eq!(bench.list::<Pod>(|pod| pod.metadata.name.clone().unwrap()), pods);
 }
+
+#[test]
+fn largest_deployment_has_no_room_for_a_surge() {
+    let strategy = "{type: RollingUpdate, rollingUpdate: {maxSurge: 100%, maxUnavailable: 0}}";
+    let mut bench = Bench::new(1).without(Controller::ReplicaSet);
+    bench.apply(&web(i32::MAX, strategy));
+    assert_eq!(sets(&bench), [(1, i32::MAX)]);
+    let set = bench.world.replica_sets.iter().next().unwrap();
+    let most = &set.metadata.annotations.as_ref().unwrap()["deployment.kubernetes.io/max-replicas"];
+    assert_eq!(*most, i32::MAX.to_string());
+    bench.patch(Kind::Deployment, "web", image("2"));
+    bench.pass(1);
+    assert_eq!(sets(&bench), [(1, i32::MAX), (2, 0)]);
+    bench.patch(Kind::Deployment, "web", json!({"spec": {"replicas": i32::MAX - 1}}));
+    bench.pass(1);
+    assert_eq!(sets(&bench)[0].1, i32::MAX - 1);
+}

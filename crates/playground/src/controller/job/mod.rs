@@ -17,7 +17,8 @@ use super::pod_owners;
 use crate::cluster::{Key, Seen, World, controller_of, uid};
 use crate::engine::plan::{Action, Call, Note, Part, Plan, View};
 use crate::workload::{
-    claim, is_active, is_ready, is_terminating, phase, pod_of, start_time, status_patch,
+    claim, is_active, is_ready, is_terminating, later, later_by, phase, pod_of, start_time,
+    status_patch,
 };
 use count::Tally;
 
@@ -77,7 +78,7 @@ fn clean_up(plan: &mut Plan, view: View<'_>, job: &Job, spec: &JobSpec, pods: &[
     pods.iter().for_each(|pod| release(plan, pod));
     let Some(seconds) = spec.ttl_seconds_after_finished else { return };
     let Some(finished) = outcome::finished_at(job) else { return };
-    let end = finished + SignedDuration::from_secs(i64::from(seconds));
+    let end = later(finished, i64::from(seconds));
     if end > view.now {
         plan.wake_at(end);
     } else if job.metadata.deletion_timestamp.is_none() {
@@ -180,7 +181,7 @@ impl Running<'_> {
             // One success is enough; those that run may end their work.
             None if n_succeeded > 0 => n_active.min(parallelism),
             None => parallelism,
-            Some(completions) => parallelism.min(completions - n_succeeded).max(0),
+            Some(completions) => parallelism.min(completions.saturating_sub(n_succeeded)).max(0),
         };
         if n_active > wanted {
             let mut victims = active.to_vec();
@@ -223,12 +224,12 @@ impl Running<'_> {
         let last = *failures.iter().max()?;
         let doublings = u32::try_from(failures.len() - 1).unwrap_or(u32::MAX).min(10);
         let delay = FIRST_BACKOFF.saturating_mul(1 << doublings).min(LONGEST_BACKOFF);
-        Some(last + delay)
+        Some(later_by(last, delay))
     }
 
     fn deadline(&self, status: &JobStatus) -> Option<Timestamp> {
         let seconds = self.spec.active_deadline_seconds?;
-        Some(status.start_time.as_ref()?.0 + SignedDuration::from_secs(seconds))
+        Some(later(status.start_time.as_ref()?.0, seconds))
     }
 
     fn make(&self, plan: &mut Plan, index: Option<i32>) {

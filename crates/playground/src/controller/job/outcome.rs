@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::{Job, JobCondition, JobSpec, JobStatus};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::count;
-use crate::workload::{is_active, set_condition};
+use crate::workload::{is_active, later, set_condition};
 
 /// How a job ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub(super) fn verdict(
     let too_late = spec
         .active_deadline_seconds
         .zip(status.start_time.as_ref())
-        .is_some_and(|(seconds, start)| start.0 + SignedDuration::from_secs(seconds) <= now);
+        .is_some_and(|(seconds, start)| later(start.0, seconds) <= now);
     if too_late && spec.suspend != Some(true) {
         return Some(TOO_LATE);
     }

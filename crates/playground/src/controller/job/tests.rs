@@ -195,3 +195,14 @@ fn job_of_another_controller_is_left_alone() {
     assert!(bench.world.pods.is_empty());
     assert_eq!(bench.get::<Job>("j").status, None);
 }
+
+#[test]
+fn deadline_beyond_all_time_is_never_reached() {
+    let mut bench = Bench::new(1);
+    let forever = format!("activeDeadlineSeconds: {}", i64::MAX);
+    bench.apply(&job(&forever, "playground.steersman.dev/run-seconds: '50'"));
+    bench.pass(10);
+    assert_eq!(shown(&bench), "active 1 succeeded 0 failed 0");
+    bench.pass(60);
+    assert_eq!(shown(&bench), format!("active 0 succeeded 1 failed 0 {COMPLETE}"));
+}

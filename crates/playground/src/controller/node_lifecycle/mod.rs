@@ -10,7 +10,7 @@ use crate::engine::plan::{Call, Note, Part, Plan, View};
 use crate::node::heartbeat::{LEASES, renewal};
 use crate::node::kubelet::mark_not_ready;
 use crate::node::{condition_status, status};
-use crate::workload::status_patch;
+use crate::workload::{later_by, status_patch};
 
 const REPORTER: &str = "node-controller";
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
@@ -48,7 +48,7 @@ pub(crate) fn plan(view: View<'_>, key: &Key) -> Plan {
     let Some(node) = view.world.nodes.get(key) else { return plan };
     let ready = condition_status(node, "Ready");
     let last_sign = last_sign(view.world, node).max(view.since);
-    let deadline = last_sign + view.settings.node_grace;
+    let deadline = later_by(last_sign, view.settings.node_grace);
     if ready != "Unknown" {
         if deadline > view.now {
             plan.wake_at(deadline);

@@ -14,8 +14,8 @@ use super::{is_orphan, pod_owners};
 use crate::cluster::{Key, Seen, World, controller_of, uid};
 use crate::engine::plan::{Action, Call, Complaint, Note, Part, Plan, View};
 use crate::workload::{
-    Availability, availability, claim, is_active, is_ready, is_terminating, pod_of, selects,
-    status_patch,
+    Availability, availability, claim, is_active, is_ready, is_terminating, later_by, pod_of,
+    selects, status_patch,
 };
 
 const REPORTER: &str = "replicaset-controller";
@@ -149,7 +149,7 @@ fn counted(
         match availability(pod, min_ready, view.now) {
             Availability::Available => available += 1,
             // One tick more, since times in objects have no fractions.
-            Availability::At(at) => plan.wake_at(at + SignedDuration::from_millis(1)),
+            Availability::At(at) => plan.wake_at(later_by(at, SignedDuration::from_millis(1))),
             Availability::No => {}
         }
     }

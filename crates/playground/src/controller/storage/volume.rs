@@ -12,6 +12,7 @@ use super::{
 };
 use crate::cluster::{Key, Seen, World, uid};
 use crate::engine::plan::{Call, Note, Part, Plan, View};
+use crate::workload::later_by;
 
 /// A volume is deleted when it has been released for so long. Watches of volumes
 /// and claims are not in step: the claim may only not have been seen yet.
@@ -103,7 +104,7 @@ fn delete(plan: &mut Plan, volume: &PersistentVolume, now: Timestamp) {
     match annotation(&volume.metadata, PROVISIONED_BY) {
         Some(DISK) => {
             let since = volume.status.as_ref().and_then(|s| s.last_phase_transition_time.as_ref());
-            let end = since.map_or(now, |since| since.0 + PATIENCE);
+            let end = since.map_or(now, |since| later_by(since.0, PATIENCE));
             if end > now {
                 plan.wake_at(end);
             } else {

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod, Taint, Toleration};
 
 use crate::cluster::{Change, Key, Seen, Watched, World};
 use crate::engine::plan::{Action, Call, Note, Plan, View};
 use crate::node::kubelet::{bound_at, mark_disrupted};
-use crate::workload::{has_ended, is_terminating};
+use crate::workload::{has_ended, is_terminating, later};
 
 const REPORTER: &str = "taint-eviction-controller";
 
@@ -88,7 +88,7 @@ fn eviction_time(pod: &Pod, taints: &[Taint]) -> Option<Timestamp> {
         used.insert(index);
     }
     let seconds = used.iter().filter_map(|index| tolerations[*index].toleration_seconds).min()?;
-    Some(since + SignedDuration::from_secs(seconds.max(0)))
+    Some(later(since, seconds.max(0)))
 }
 
 /// Whether a toleration serves a taint.

@@ -22,6 +22,7 @@ fn pod_goes_when_the_shortest_of_its_tolerations_ends() {
         ("for ever", vec![toleration("a", None), toleration("b", None)], None),
         ("for a time", vec![toleration("a", Some(60)), toleration("b", Some(30))], Some(30)),
         ("one for ever", vec![toleration("a", Some(60)), toleration("b", None)], Some(60)),
+        ("longer than time", vec![toleration("a", Some(i64::MAX)), toleration("b", None)], None),
         ("no time", vec![toleration("a", Some(0)), toleration("b", None)], Some(0)),
         ("everything", vec![json!({"operator": "Exists"})], None),
         ("other effect", vec![json!({"operator": "Exists", "effect": "NoSchedule"})], Some(0)),

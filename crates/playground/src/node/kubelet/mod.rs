@@ -14,7 +14,7 @@ use super::{EXIT_ANNOTATION, Health, KUBELET, RUN_ANNOTATION, condition_status, 
 use crate::cluster::{Change, Key, Seen, Watched, World, uid};
 use crate::controller::storage;
 use crate::engine::plan::{Action, Call, Note, Plan, View};
-use crate::workload::{condition, has_ended, is_terminating, phase, status_patch};
+use crate::workload::{condition, has_ended, is_terminating, later_by, phase, status_patch};
 
 /// Failed containers are restarted after this time, then twice, four times …
 const FIRST_BACKOFF: SignedDuration = SignedDuration::from_secs(10);
@@ -66,7 +66,7 @@ pub(crate) fn plan(view: View<'_>, key: &Key) -> Plan {
 }
 
 fn start(plan: &mut Plan, view: View<'_>, pod: &Pod, node: &str) {
-    let at = bound_at(pod) + view.settings.start_delay;
+    let at = later_by(bound_at(pod), view.settings.start_delay);
     if at > view.now {
         plan.wake_at(at);
         return;
@@ -104,7 +104,7 @@ fn keep_running(plan: &mut Plan, view: View<'_>, pod: &Pod, node: &str, node_rea
     match state {
         process::State::Running(since) => {
             if let Some(run_time) = run_time(pod, view.settings.run_time) {
-                let end = since + run_time;
+                let end = later_by(since, run_time);
                 if end > view.now {
                     plan.wake_at(end);
                 } else {
@@ -118,7 +118,7 @@ fn keep_running(plan: &mut Plan, view: View<'_>, pod: &Pod, node: &str, node_rea
             }
         }
         process::State::Waiting(since) => {
-            let again = since + backoff(n_restarts);
+            let again = later_by(since, backoff(n_restarts));
             if again > view.now {
                 plan.wake_at(again);
             } else {
@@ -156,7 +156,8 @@ fn stop(plan: &mut Plan, view: View<'_>, pod: &Pod, node: &str) {
     let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or_default().max(0);
     let grace = SignedDuration::from_secs(grace);
     let deadline = pod.metadata.deletion_timestamp.as_ref().map_or(view.now, |time| time.0);
-    let end = deadline - grace + grace.min(view.settings.stop_delay);
+    let asked = later_by(deadline, -grace);
+    let end = later_by(asked, grace.min(view.settings.stop_delay));
     if end > view.now {
         plan.wake_at(end);
         return;

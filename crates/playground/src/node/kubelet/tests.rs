@@ -59,10 +59,12 @@ fn bound_pod_runs_after_the_start_delay() {
 fn containers_end_as_their_policy_and_annotations_say() {
     let run = "playground.steersman.dev/run-seconds: '3'";
     let fail = "playground.steersman.dev/run-seconds: '3', playground.steersman.dev/exit-code: '2'";
+    let endless = "playground.steersman.dev/run-seconds: '9e18'";
     let cases = [
         ("Never", "", 4, "Running running restarts 0 ready true"),
         ("Never", "", 5, "Succeeded Completed 0 restarts 0 ready false"),
         ("Never", run, 3, "Succeeded Completed 0 restarts 0 ready false"),
+        ("Never", endless, 100, "Running running restarts 0 ready true"),
         ("Never", fail, 3, "Failed Error 2 restarts 0 ready false"),
         ("OnFailure", run, 3, "Succeeded Completed 0 restarts 0 ready false"),
         ("OnFailure", fail, 3, "Running CrashLoopBackOff restarts 0 ready false"),
@@ -81,7 +83,7 @@ fn containers_end_as_their_policy_and_annotations_say() {
 
 #[test]
 fn deleted_pod_goes_after_the_shorter_of_grace_and_stop_delay() {
-    for (grace, stop, gone_after) in [(30, 1, 1), (2, 10, 2), (30, 0, 0)] {
+    for (grace, stop, gone_after) in [(30, 1, 1), (2, 10, 2), (30, 0, 0), (i64::MAX, 0, 0)] {
         let mut bench = Bench::new(1);
         bench.settings.stop_delay = SignedDuration::from_secs(stop);
         bench.apply(&pod("Always", ""));

@@ -6,12 +6,13 @@ use std::collections::hash_map::RandomState;
 use std::fs;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use serde_json::Value;
 use steersman_framework::registry::Registry;
 use steersman_playground::engine::plan::Settings;
 use steersman_playground::manifests::{self, Manifest};
@@ -57,6 +58,9 @@ const DEMO_TIME: Duration = Duration::from_secs(30);
 /// How often progress is shown, if there is any.
 const GLANCE: Duration = Duration::from_secs(1);
 
+/// How long another playground may take to answer.
+const REACH: Duration = Duration::from_millis(300);
+
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -82,12 +86,17 @@ pub(super) struct Args {
     #[arg(long, value_name = "P", default_value_t = 0)]
     port: u16,
     /// The address to listen at. Anything but a loopback address opens the
-    /// playground to the network; its token is all that protects it then.
+    /// playground to the network; its token is all that protects it then. The
+    /// certificate names this address and those of loopback: name the one that
+    /// others use, not 0.0.0.0.
     #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     listen: IpAddr,
     /// Apply a small workload and show where each pod went and why.
     #[arg(long)]
     demo: bool,
+    /// Show where each pod goes and why, as the demo does.
+    #[arg(long, conflicts_with = "no_scheduler")]
+    explain: bool,
     /// End when the start, or the demo, is done instead of waiting for Ctrl-C.
     #[arg(long)]
     no_wait: bool,
@@ -108,6 +117,12 @@ pub(super) struct Args {
     verbosity: u8,
 }
 
+impl Args {
+    fn shows_decisions(&self) -> bool {
+        self.demo || self.explain
+    }
+}
+
 pub(super) fn run(registry: &Registry, args: &Args) -> anyhow::Result<u8> {
     start_logging(args.verbosity)?;
     let (config, news) = config(registry, args)?;
@@ -121,6 +136,7 @@ pub(super) fn run(registry: &Registry, args: &Args) -> anyhow::Result<u8> {
 
 async fn play(args: &Args, config: Config, news: News) -> anyhow::Result<()> {
     check_kubeconfig(&args.kubeconfig)?;
+    check_save(args.save.as_deref())?;
     let nodes = config.manifests.iter().chain(&config.nodes_from).filter(|m| is_node(m));
     let n_nodes = config.n_nodes + nodes.count();
     let screen = Screen::new(args.no_scheduler);
@@ -129,14 +145,18 @@ async fn play(args: &Args, config: Config, news: News) -> anyhow::Result<()> {
     // take a while, and there is nothing to save or to tidy up yet.
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen to signals")?;
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen to signals")?;
+    let mut hangup = signal(SignalKind::hangup()).context("cannot listen to signals")?;
     write_secret(&args.kubeconfig, &running.kubeconfig)?;
     screen.started(&running.url, n_nodes, &args.kubeconfig)?;
     let played = tokio::select! {
         played = Box::pin(show(args, &running, news, &screen)) => played,
         _ = interrupt.recv() => Ok(()),
         _ = terminate.recv() => Ok(()),
+        // The terminal was closed.
+        _ = hangup.recv() => Ok(()),
+        failed = running.failed() => Err(failed.into()),
     };
-    let saved = save(args, &running);
+    let saved = save(args, &running, &screen);
     let kubeconfig = running.kubeconfig.clone();
     tokio::select! {
         () = Box::pin(running.shutdown()) => {}
@@ -162,19 +182,23 @@ async fn show(
         let n_known = running.add_missing(demo::workload()?).context("the demo was refused")?;
         screen.demo(n_known)?;
         if !args.no_scheduler {
+            screen.headings()?;
             show_demo(running, &mut news, screen).await?;
         }
     }
-    screen.commands(&args.kubeconfig, args.demo)?;
     if args.no_wait {
         return Ok(());
+    }
+    screen.commands(&args.kubeconfig, args.demo)?;
+    if args.explain && !args.demo {
+        screen.headings()?;
     }
     let mut summary = running.counters.summary();
     let mut glance = tokio::time::interval(GLANCE);
     loop {
         tokio::select! {
             Some(decision) = news.recv() => screen.tell(&decision)?,
-            _ = glance.tick(), if !args.demo => {
+            _ = glance.tick(), if !args.shows_decisions() => {
                 let now = running.counters.summary();
                 if (now.bound, now.unschedulable) != (summary.bound, summary.unschedulable) {
                     screen.summary(&now)?;
@@ -218,7 +242,7 @@ fn config(registry: &Registry, args: &Args) -> anyhow::Result<(Config, News)> {
     let has_nodes = args.nodes_from.is_some() || manifests.iter().any(is_node);
     let n_nodes = args.nodes.unwrap_or(if has_nodes { 0 } else { NODES });
     // Nobody would take the decisions if they are not to be shown.
-    let (listener, news) = if args.demo {
+    let (listener, news) = if args.shows_decisions() {
         decisions()
     } else {
         (Box::new(Deaf) as Box<dyn Listener>, mpsc::unbounded_channel().1)
@@ -252,14 +276,14 @@ fn is_node(manifest: &Manifest) -> bool {
 
 /// The certificate is good for the address that is listened at.
 fn names(listen: IpAddr) -> Vec<String> {
-    if listen.is_unspecified() || listen.is_loopback() && listen == Ipv4Addr::LOCALHOST {
+    if listen.is_unspecified() || listen == Ipv4Addr::LOCALHOST {
         Vec::new()
     } else {
         vec![listen.to_string()]
     }
 }
 
-fn save(args: &Args, running: &Running) -> anyhow::Result<()> {
+fn save(args: &Args, running: &Running, screen: &Screen) -> anyhow::Result<()> {
     let Some(path) = &args.save else { return Ok(()) };
     let name = path.display();
     let text = manifests::write(&running.dump())
@@ -268,13 +292,32 @@ fn save(args: &Args, running: &Running) -> anyhow::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".new");
     write_secret(Path::new(&temporary), &text)?;
-    fs::rename(&temporary, path).with_context(|| format!("cannot write {name}"))
+    fs::rename(&temporary, path).with_context(|| format!("cannot write {name}"))?;
+    screen.saved(path)
 }
 
-/// A kubeconfig of somebody else is not overwritten.
+/// Better now than when there is a cluster to lose.
+fn check_save(path: Option<&Path>) -> anyhow::Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    if !parent.unwrap_or(Path::new(".")).is_dir() {
+        bail!("--save {}: there is no such directory", path.display());
+    }
+    if path.is_dir() {
+        bail!("--save {}: this is a directory", path.display());
+    }
+    Ok(())
+}
+
+/// A kubeconfig of somebody else is not overwritten, nor one into which a
+/// playground's was merged.
 fn check_kubeconfig(path: &Path) -> anyhow::Result<()> {
     match fs::read_to_string(path) {
-        Ok(text) if text.contains(CONTEXT) || text.trim().is_empty() => Ok(()),
+        Ok(text) if is_ours(&text) && is_served(&text) => bail!(
+            "{} belongs to a playground that is running: name another file with --kubeconfig",
+            path.display()
+        ),
+        Ok(text) if text.trim().is_empty() || is_ours(&text) => Ok(()),
         Ok(_) => bail!(
             "{} exists and is no kubeconfig of a playground: name another file with --kubeconfig",
             path.display()
@@ -284,14 +327,35 @@ fn check_kubeconfig(path: &Path) -> anyhow::Result<()> {
     }
 }
 
+/// Whether a kubeconfig holds what a playground writes and nothing else.
+fn is_ours(text: &str) -> bool {
+    let Ok(config) = serde_saphyr::from_str::<Value>(text) else { return false };
+    let only_ours = |list: &str| {
+        let entries = config[list].as_array();
+        entries.is_some_and(|all| !all.is_empty() && all.iter().all(|one| one["name"] == CONTEXT))
+    };
+    ["clusters", "contexts", "users"].into_iter().all(only_ours)
+}
+
+/// Whether something listens where the kubeconfig's server should be.
+fn is_served(text: &str) -> bool {
+    let config: Option<Value> = serde_saphyr::from_str(text).ok();
+    let server =
+        config.as_ref().and_then(|config| config["clusters"][0]["cluster"]["server"].as_str());
+    let address = server.and_then(|server| server.strip_prefix("https://")?.parse().ok());
+    address.is_some_and(|address| TcpStream::connect_timeout(&address, REACH).is_ok())
+}
+
 /// Writes a file that nobody else can read: Secrets and tokens are in it.
 fn write_secret(path: &Path, text: &str) -> anyhow::Result<()> {
     let write = || {
         let mut options = fs::OpenOptions::new();
-        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
-        // It may have been there, readable by others.
-        file.set_permissions(fs::Permissions::from_mode(0o600))?;
-        file.write_all(text.as_bytes())
+        // What is there may be readable by others, or a link to somewhere else.
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        options.write(true).create_new(true).mode(0o600).open(path)?.write_all(text.as_bytes())
     };
     write().with_context(|| format!("cannot write {}", path.display()))
 }
@@ -312,4 +376,47 @@ fn start_logging(verbosity: u8) -> anyhow::Result<()> {
     // A program that embeds this one may log in its own way already.
     let _ = subscriber.try_init();
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OURS: &str = "{clusters: [{name: steersman-playground}], users: [{name: \
+                        steersman-playground}], contexts: [{name: steersman-playground}]}";
+
+    #[test]
+    fn a_kubeconfig_with_a_playground_among_others_is_not_ours() {
+        assert!(is_ours(OURS));
+        let merged = OURS.replace("users: [", "users: [{name: production}, ");
+        for other in [merged.as_str(), "# steersman-playground", "{clusters: []}", "a: [", ""] {
+            assert!(!is_ours(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_kubeconfig_of_a_running_playground_is_not_taken() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = format!("https://{}", listener.local_addr().unwrap());
+        let text = format!("{{clusters: [{{cluster: {{server: \"{server}\"}}}}]}}");
+        assert!(is_served(&text));
+        drop(listener);
+        assert!(!is_served(&text));
+        assert!(!is_served(OURS));
+    }
+
+    #[test]
+    fn a_secret_file_replaces_a_link_and_is_for_its_owner_alone() {
+        use std::os::unix::fs::{MetadataExt, symlink};
+        let directory = std::env::temp_dir().join(format!("steersman-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let (target, link) = (directory.join("target"), directory.join("link"));
+        fs::write(&target, "theirs").unwrap();
+        symlink(&target, &link).unwrap();
+        write_secret(&link, "ours").unwrap();
+        assert_eq!(fs::read_to_string(&target).unwrap(), "theirs");
+        assert_eq!(fs::read_to_string(&link).unwrap(), "ours");
+        assert_eq!(fs::metadata(&link).unwrap().mode() & 0o777, 0o600);
+        fs::remove_dir_all(&directory).unwrap();
+    }
 }

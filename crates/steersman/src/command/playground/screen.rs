@@ -49,9 +49,19 @@ impl Screen {
         if n_known > 0 {
             writeln!(out, "  {n_known} of these are there already and stay as they are")?;
         }
-        if !self.without_scheduler {
-            writeln!(out, "  {:POD_WIDTH$} {:12} SCORE", "POD", "NODE")?;
-        }
+        Ok(out.flush()?)
+    }
+
+    /// The headings of what [`Screen::tell`] writes.
+    pub(super) fn headings(&self) -> anyhow::Result<()> {
+        let mut out = io::stdout().lock();
+        writeln!(out, "  {:POD_WIDTH$} {:12} SCORE", "POD", "NODE")?;
+        Ok(out.flush()?)
+    }
+
+    pub(super) fn saved(&self, path: &Path) -> anyhow::Result<()> {
+        let mut out = io::stdout().lock();
+        writeln!(out, "The cluster is saved: steersman playground -f {}", path.display())?;
         Ok(out.flush()?)
     }
 
@@ -66,6 +76,10 @@ impl Screen {
                 let message = printable(message);
                 writeln!(out, "  {pod:POD_WIDTH$} {}", self.yellow("waits"))?;
                 writeln!(out, "    {message}")?;
+            }
+            Decision::Evicts { pod, node, victims } => {
+                let evicts = self.yellow("evicts");
+                writeln!(out, "  {pod:POD_WIDTH$} {evicts} {} on {node}", victims.join(", "))?;
             }
         }
         Ok(out.flush()?)
@@ -94,6 +108,7 @@ impl Screen {
             writeln!(out, "  kubectl scale deployment web --replicas=20")?;
             writeln!(out, "  kubectl rollout status deployment web")?;
             writeln!(out, "  kubectl drain node-1 --ignore-daemonsets --force")?;
+            writeln!(out, "  kubectl uncordon node-1")?;
         } else {
             writeln!(out, "  kubectl get nodes")?;
             writeln!(out, "  kubectl create deployment web --image=nginx --replicas=10")?;
