@@ -25,7 +25,7 @@ impl Group {
         &mut self.child
     }
 
-    /// Sends a signal, such as `INT`, to the whole group.
+    /// Sends a signal, such as `TERM`, to the whole group.
     pub(crate) fn signal(&self, signal: &str) -> Result<()> {
         let group = format!("-{}", self.child.id());
         let status = Command::new("kill")

@@ -11,8 +11,9 @@
 //! ````
 //!
 //! `exit` lists the exit codes that count as success; without it, only 0 does.
-//! With `until="TEXT"` the command is one that goes on until it is interrupted:
-//! it gets SIGINT once it has printed a line with that text.
+//! With `until="TEXT"` the command is one that goes on until it is ended: it gets
+//! SIGTERM once it has printed a line with that text. (SIGINT would be what a
+//! person sends, but machines often run their jobs with SIGINT ignored.)
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -32,7 +33,7 @@ struct Marked {
     command: String,
     /// The exit codes that count as success.
     exit: Vec<i32>,
-    /// The text after which it is interrupted.
+    /// The text after which it is ended.
     until: Option<String>,
 }
 
@@ -67,7 +68,7 @@ pub(crate) fn run_demo(root: &Path) -> Result<()> {
     check_demo(&marked, output.status.code(), &output.stdout)
 }
 
-/// Runs a command, interrupts it after a line with `until`, and returns its exit
+/// Runs a command, ends it after a line with `until`, and returns its exit
 /// code with what it has printed.
 fn run_until(command: &mut Command, until: &str) -> Result<(Option<i32>, String)> {
     let mut group = Group::start(command.stdout(Stdio::piped()))?;
@@ -81,7 +82,7 @@ fn run_until(command: &mut Command, until: &str) -> Result<(Option<i32>, String)
         printed.push('\n');
         if !seen && line.contains(until) {
             seen = true;
-            group.signal("INT")?;
+            group.signal("TERM")?;
         }
     }
     let status = group.wait(Duration::from_secs(30))?;
@@ -206,9 +207,9 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_interrupted_once_it_has_printed_the_text() {
+    fn a_command_is_ended_once_it_has_printed_the_text() {
         let script =
-            "trap 'echo stopped; exit 7' INT; echo it is ready; while :; do sleep 0.1; done";
+            "trap 'echo stopped; exit 7' TERM; echo it is ready; while :; do sleep 0.1; done";
         let mut command = Command::new("sh");
         let (code, printed) = run_until(command.args(["-c", script]), "is ready").unwrap();
         assert_eq!((code, printed.as_str()), (Some(7), "it is ready\nstopped\n"));

@@ -51,9 +51,9 @@ impl Playground {
         lines[lines.len().saturating_sub(30)..].join("\n")
     }
 
-    /// Stops it as Ctrl-C would, which must end it in good order.
+    /// Stops it, which must end it in good order.
     pub(crate) fn stop(&mut self) -> Result<()> {
-        self.group.signal("INT")?;
+        self.group.signal("TERM")?;
         let status = self.group.wait(Duration::from_secs(20)).context("the playground")?;
         if !status.success() {
             bail!("the playground ended with {status}:\n{}", self.log());
