@@ -1,5 +1,6 @@
 //! `replicasets`.
 
+use jiff::Timestamp;
 use serde_json::Value;
 use steersman_apimachinery::error::FieldError;
 use steersman_apimachinery::rules::Column;
@@ -26,30 +27,36 @@ pub(crate) static REPLICA_SET: Scaled = Scaled(Simple {
     validate,
     selectable: &["status.replicas"],
     select: |object, _| number(object, "/status/replicas").unwrap_or(0).to_string(),
-    columns: &[
-        Column::name(),
-        Column::number("Desired", "Pods that are wanted"),
-        Column::number("Current", "Pods that exist"),
-        Column::number("Ready", "Pods that are ready"),
-        AGE,
-        CONTAINERS,
-        IMAGES,
-        SELECTOR,
-    ],
-    cells: |object, now| {
-        vec![
-            name_cell(object),
-            count(object, "/spec/replicas"),
-            count(object, "/status/replicas"),
-            count(object, "/status/readyReplicas"),
-            age_cell(object, now),
-            container_names(object, "/spec/template"),
-            container_images(object, "/spec/template"),
-            selectors::cell(object, "/spec/selector"),
-        ]
-    },
+    columns: COLUMNS,
+    cells: |object, now| cells(object, now, selectors::cell(object, "/spec/selector")),
     ..Simple::NEW
 });
+
+/// The columns of everything that only keeps a number of pods.
+pub(super) const COLUMNS: &[Column] = &[
+    Column::name(),
+    Column::number("Desired", "Pods that are wanted"),
+    Column::number("Current", "Pods that exist"),
+    Column::number("Ready", "Pods that are ready"),
+    AGE,
+    CONTAINERS,
+    IMAGES,
+    SELECTOR,
+];
+
+/// The cells of those columns.
+pub(super) fn cells(object: &Value, now: Timestamp, selector: Value) -> Vec<Value> {
+    vec![
+        name_cell(object),
+        count(object, "/spec/replicas"),
+        count(object, "/status/replicas"),
+        count(object, "/status/readyReplicas"),
+        age_cell(object, now),
+        container_names(object, "/spec/template"),
+        container_images(object, "/spec/template"),
+        selector,
+    ]
+}
 
 fn validate(new: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();

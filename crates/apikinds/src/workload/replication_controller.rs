@@ -2,16 +2,15 @@
 
 use serde_json::{Value, json};
 use steersman_apimachinery::error::FieldError;
-use steersman_apimachinery::rules::Column;
 
-use super::cells::{AGE, CONTAINERS, IMAGES, SELECTOR, container_images, container_names, count};
+use super::replica_set::{COLUMNS, cells};
 use super::scale::Scaled;
 use super::template::check_restarting;
 use super::{check_not_negative, without_status};
 use crate::fields::{at, child, default, entries, number, object_at};
 use crate::pod::defaults;
 use crate::selectors;
-use crate::simple::{Simple, age_cell, name_cell};
+use crate::simple::Simple;
 
 /// The rules.
 pub(crate) static REPLICATION_CONTROLLER: Scaled = Scaled(Simple {
@@ -20,28 +19,8 @@ pub(crate) static REPLICATION_CONTROLLER: Scaled = Scaled(Simple {
     validate,
     selectable: &["status.replicas"],
     select: |object, _| number(object, "/status/replicas").unwrap_or(0).to_string(),
-    columns: &[
-        Column::name(),
-        Column::number("Desired", "Pods that are wanted"),
-        Column::number("Current", "Pods that exist"),
-        Column::number("Ready", "Pods that are ready"),
-        AGE,
-        CONTAINERS,
-        IMAGES,
-        SELECTOR,
-    ],
-    cells: |object, now| {
-        vec![
-            name_cell(object),
-            count(object, "/spec/replicas"),
-            count(object, "/status/replicas"),
-            count(object, "/status/readyReplicas"),
-            age_cell(object, now),
-            container_names(object, "/spec/template"),
-            container_images(object, "/spec/template"),
-            selectors::map_cell(object, "/spec/selector"),
-        ]
-    },
+    columns: COLUMNS,
+    cells: |object, now| cells(object, now, selectors::map_cell(object, "/spec/selector")),
     ..Simple::NEW
 });
 

@@ -36,7 +36,8 @@ pub(super) fn load(
     Ok((loaded.config, Some(text)))
 }
 
-/// Where stderr cannot be written to, the work is no less worth doing.
-fn say(what: &str, text: &dyn Display) {
+/// Says something on stderr. Where that cannot be written to, the work is no
+/// less worth doing.
+pub(super) fn say(what: &str, text: &dyn Display) {
     let _ = writeln!(io::stderr(), "{what}: {}", printable(&text.to_string()));
 }

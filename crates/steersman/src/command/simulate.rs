@@ -1,18 +1,16 @@
 //! `steersman simulate`.
 
-use std::fmt::Display;
-use std::fs;
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::ValueEnum;
-use steersman_config::Config;
 use steersman_framework::registry::Registry;
 use steersman_sim::input::Input;
-use steersman_sim::report::{Detail, ReportData, printable, write_text};
+use steersman_sim::report::{Detail, ReportData, write_text};
 use steersman_sim::run::{Options, Preemption, Simulated, simulate};
 
+use super::config_file::{self, say};
 use super::output::{write_json, write_yaml};
 use super::progress::Progress;
 use super::{FAILURE, SOME_UNPLACED, SUCCESS};
@@ -86,7 +84,7 @@ enum Output {
 }
 
 pub(super) fn run(registry: &Registry, args: &Args) -> anyhow::Result<u8> {
-    let config = load_config(args.config.as_deref(), registry)?;
+    let (config, _) = config_file::load(args.config.as_deref(), registry)?;
     let input = Input::from_paths(&args.filenames, &mut io::stdin());
     input.notices.iter().for_each(|notice| say("note", notice));
     input.problems.iter().for_each(|problem| say("error", problem));
@@ -137,30 +135,4 @@ fn write(
         Output::Yaml => write_yaml(out, &data()?)?,
     }
     Ok(())
-}
-
-/// Says something on stderr. Where that cannot be written to, the result on
-/// stdout is no less worth having.
-fn say(what: &str, text: &dyn Display) {
-    let _ = writeln!(io::stderr(), "{what}: {}", printable(&text.to_string()));
-}
-
-fn load_config(file: Option<&Path>, registry: &Registry) -> anyhow::Result<Config> {
-    let Some(file) = file else { return Ok(Config::default_for(registry)?) };
-    let name = file.display();
-    let bytes = fs::read(file).with_context(|| format!("cannot read {name}"))?;
-    let Ok(text) = String::from_utf8(bytes) else { bail!("{name} is not UTF-8 text") };
-    let loaded = match steersman_config::load(&text, registry) {
-        Ok(loaded) => loaded,
-        Err(errors) => {
-            for problem in errors.problems() {
-                say("error", &format_args!("{name}: {problem}"));
-            }
-            bail!("{name} is not a usable configuration");
-        }
-    };
-    for notice in &loaded.notices {
-        say("note", &format_args!("{name}: {notice}"));
-    }
-    Ok(loaded.config)
 }
