@@ -80,12 +80,8 @@ impl Scenario {
                 .map_err(|errors| format!("config: {errors}"))
         });
         let own_config = own_config.transpose()?.map(|loaded| loaded.config);
-        let setup = Setup {
-            config: own_config.as_ref().unwrap_or(&start.default_config),
-            registry: &start.registry,
-            seed: 0,
-            assumed_pod_ttl: None,
-        };
+        let config = own_config.as_ref().unwrap_or(&start.default_config);
+        let setup = Setup::new(config, &start.registry);
         let (mut scheduler, notices) =
             Scheduler::new(setup).map_err(|error| format!("config: {error}"))?;
         notes.notices.extend(notices);

@@ -14,7 +14,7 @@
 //!
 //! let registry = steersman_plugins::table::in_tree();
 //! let config = Config::default_for(&registry)?;
-//! let setup = Setup { config: &config, registry: &registry, seed: 0, assumed_pod_ttl: None };
+//! let setup = Setup::new(&config, &registry);
 //! let (mut scheduler, _notices) = Scheduler::new(setup)?;
 //! assert!(scheduler.schedule_next(Time::ZERO, &mut Unobserved).is_none(), "no pod, no decision");
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -40,6 +40,7 @@ pub mod cluster;
 pub mod condition;
 pub mod diagnosis;
 pub mod events;
+pub mod extender;
 pub mod extensions;
 pub mod observer;
 pub mod point;

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::counters::Counters;
 use crate::evict::Evictor;
+use crate::inspect::Desk;
 use crate::listener::Listener;
 use crate::record::{Recorder, What};
 use crate::reflector::Batch;
@@ -53,6 +54,7 @@ pub(crate) struct Driver {
     start: Instant,
     looked_at_timers: Instant,
     drain: Duration,
+    desk: Desk,
 }
 
 /// What to do with a pod's nomination when an attempt failed without a word
@@ -78,6 +80,7 @@ impl Driver {
         changes: mpsc::Receiver<Batch>,
         n_kinds: usize,
         drain: Duration,
+        desk: Desk,
     ) -> Self {
         let (reporter, reports) = mpsc::unbounded_channel();
         Self {
@@ -92,6 +95,7 @@ impl Driver {
             start: Instant::now(),
             looked_at_timers: Instant::now(),
             drain,
+            desk,
         }
     }
 
@@ -128,6 +132,7 @@ impl Driver {
 
     /// Takes in what is there already, and lets time pass.
     fn take_in(&mut self) {
+        self.desk.answer(&self.scheduler);
         while let Ok(report) = self.reports.try_recv() {
             self.report(report);
         }
@@ -169,6 +174,7 @@ impl Driver {
             tokio::select! {
                 Some(report) = self.reports.recv() => Some(Happened::Report(report)),
                 Some(batch) = self.changes.recv() => Some(Happened::Batch(batch)),
+                question = self.desk.next() => Some(Happened::Question(question)),
                 () = sleep_until(alarm.unwrap_or(soonest)), if alarm.is_some() => None,
                 else => None,
             }
@@ -176,6 +182,7 @@ impl Driver {
         match something.await {
             Some(Happened::Report(report)) => self.report(report),
             Some(Happened::Batch(batch)) => self.batch(batch),
+            Some(Happened::Question(answer)) => answer(&self.scheduler),
             None => {}
         }
     }
@@ -294,6 +301,7 @@ impl Driver {
 
 enum Happened {
     Report(Event),
+    Question(Box<dyn FnOnce(&Scheduler) + Send>),
     Batch(Batch),
 }
 

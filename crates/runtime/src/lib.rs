@@ -13,15 +13,12 @@
 //! The crate makes no scheduling decision. Start with [`run`].
 //!
 //! ```no_run
-//! use std::sync::Arc;
-//! use steersman_runtime::{Counters, Deaf, Options, run};
+//! use steersman_runtime::{Scheduling, run};
 //! # use steersman_framework::registry::Registry;
 //! # async fn example(client: kube::Client, registry: Registry) -> Result<(), Box<dyn std::error::Error>> {
 //! let config = steersman_config::Config::default_for(&registry)?;
 //! let shutdown = tokio_util::sync::CancellationToken::new();
-//! let counters = Arc::new(Counters::default());
-//! let options = Options::default();
-//! run(client, &config, &registry, options, Box::new(Deaf), counters, shutdown).await?;
+//! run(Scheduling::new(client, &config, &registry), shutdown).await?;
 //! # Ok(())
 //! # }
 //! ```
@@ -32,6 +29,7 @@ mod chance;
 mod counters;
 mod driver;
 mod evict;
+mod inspect;
 mod listener;
 mod record;
 mod reflector;
@@ -43,5 +41,6 @@ mod view;
 mod world;
 
 pub use counters::{Count, Counters, Summary};
+pub use inspect::{Desk, Inspector};
 pub use listener::{Deaf, Listener, Placement, Placements};
-pub use run::{Error, Options, run};
+pub use run::{Error, Options, Scheduling, run};

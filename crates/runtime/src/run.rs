@@ -9,6 +9,7 @@ use steersman_api::decode::{KINDS, KindRow};
 use steersman_config::Config;
 use steersman_core::{Scheduler, Setup, SetupError};
 use steersman_framework::events::EventResource;
+use steersman_framework::extender::Extender;
 use steersman_framework::registry::Registry;
 use thiserror::Error;
 use tokio::runtime::Handle;
@@ -21,7 +22,8 @@ use crate::api::{Api, Limiter};
 use crate::counters::{Counters, Summary};
 use crate::driver::{Driver, Outlets};
 use crate::evict::Evictor;
-use crate::listener::Listener;
+use crate::inspect::Desk;
+use crate::listener::{Deaf, Listener};
 use crate::record::Recorder;
 use crate::reflector::{Limits, Reflector, Surroundings};
 use crate::status::{StatusBoard, StatusWriter};
@@ -62,6 +64,43 @@ impl Default for Options {
     }
 }
 
+/// What runs: the parts that [`run`] puts together.
+pub struct Scheduling<'a> {
+    /// The way to the API server. It must not repeat requests by itself: see
+    /// `default_retry` of `kube::Config`.
+    pub client: kube::Client,
+    /// The configuration.
+    pub config: &'a Config,
+    /// The plugins that exist.
+    pub registry: &'a Registry,
+    /// How to run.
+    pub options: Options,
+    /// The extenders, in the order of the configuration.
+    pub extenders: Vec<Arc<dyn Extender>>,
+    /// Who is told what happens.
+    pub listener: Box<dyn Listener>,
+    /// Counts what happens.
+    pub counters: Arc<Counters>,
+    /// Where questions about the scheduler's state come in.
+    pub desk: Desk,
+}
+
+impl<'a> Scheduling<'a> {
+    /// Without extenders, and with nobody who listens or asks.
+    pub fn new(client: kube::Client, config: &'a Config, registry: &'a Registry) -> Self {
+        Self {
+            client,
+            config,
+            registry,
+            options: Options::default(),
+            extenders: Vec::new(),
+            listener: Box::new(Deaf),
+            counters: Arc::default(),
+            desk: Desk::closed(),
+        }
+    }
+}
+
 /// Why a scheduler stopped that should not have, or did not start.
 #[derive(Debug, Error)]
 pub enum Error {
@@ -88,21 +127,17 @@ const STATUS_WRITERS: usize = 8;
 /// Schedules the pods of a cluster until `shutdown` is cancelled, and returns
 /// what happened. Failures of the API server are waited out.
 ///
-/// The client must not repeat requests by itself: see `default_retry` of
-/// `kube::Config`. Must be called within a tokio runtime with time and IO.
+/// Must be called within a tokio runtime with time and IO.
 ///
 /// # Errors
 /// When the configuration cannot be run with, or the scheduler panics.
 pub async fn run(
-    client: kube::Client,
-    config: &Config,
-    registry: &Registry,
-    options: Options,
-    listener: Box<dyn Listener>,
-    counters: Arc<Counters>,
+    scheduling: Scheduling<'_>,
     shutdown: CancellationToken,
 ) -> Result<Summary, Error> {
-    let setup = Setup { config, registry, seed: options.seed, assumed_pod_ttl: None };
+    let Scheduling { client, config, registry, options, extenders, listener, counters, desk } =
+        scheduling;
+    let setup = Setup { seed: options.seed, extenders: &extenders, ..Setup::new(config, registry) };
     let (scheduler, notices) = Scheduler::new(setup).map_err(Error::Setup)?;
     for notice in notices {
         tracing::warn!("{notice}");
@@ -114,7 +149,7 @@ pub async fn run(
     parts.spawn(&mut tasks, &kinds, sink, &options);
 
     let outlets = parts.outlets(&options, listener);
-    let driver = Driver::new(scheduler, outlets, changes, kinds.len(), options.drain);
+    let driver = Driver::new(scheduler, outlets, changes, kinds.len(), options.drain, desk);
     // Whoever drops this future stops the thread as well.
     let stop = shutdown.child_token();
     let _guard = stop.clone().drop_guard();
@@ -234,7 +269,7 @@ mod tests {
         let registry = steersman_plugins::table::in_tree();
         let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
         let config = steersman_config::load(&format!("{head}{config}"), &registry).unwrap().config;
-        let setup = Setup { config: &config, registry: &registry, seed: 0, assumed_pod_ttl: None };
+        let setup = Setup::new(&config, &registry);
         let kinds = watched(&Scheduler::new(setup).unwrap().0);
         kinds.iter().map(|row| row.plural).collect::<Vec<_>>().join(" ")
     }

@@ -1,7 +1,6 @@
 //! The scheduler against the embedded API server, both in this process.
 
 use std::future::Future;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,7 +10,7 @@ use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
 use steersman_apiserver::{ApiServer, Config};
-use steersman_runtime::{Counters, Options, Placement, Placements, Summary, run};
+use steersman_runtime::{Placement, Placements, Scheduling, Summary, run};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -50,10 +49,11 @@ impl Cluster {
             let registry = steersman_plugins::table::in_tree();
             let config =
                 steersman_config::Config::default_for(&registry).expect("the defaults are good");
-            let (options, counters) = (Options::default(), Arc::new(Counters::default()));
-            let listener = Box::new(listener);
-            let running = run(client, &config, &registry, options, listener, counters, stop);
-            Box::pin(running).await.expect("it runs until it is stopped")
+            let scheduling = Scheduling {
+                listener: Box::new(listener),
+                ..Scheduling::new(client, &config, &registry)
+            };
+            Box::pin(run(scheduling, stop)).await.expect("it runs until it is stopped")
         });
         Running { placements, shutdown, task }
     }

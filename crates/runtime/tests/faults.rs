@@ -16,7 +16,7 @@ use kube::client::Body;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use steersman_apiserver::{ApiServer, Config};
-use steersman_runtime::{Counters, Deaf, Options, run};
+use steersman_runtime::{Counters, Scheduling, run};
 use tokio::time::{interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tower::{BoxError, ServiceExt, service_fn};
@@ -167,9 +167,9 @@ async fn every_pod_is_bound_exactly_once_whatever_goes_wrong() {
         async move {
             let registry = steersman_plugins::table::in_tree();
             let config = steersman_config::Config::default_for(&registry).expect("good defaults");
-            let running =
-                run(client, &config, &registry, Options::default(), Box::new(Deaf), counters, stop);
-            Box::pin(running).await.expect("it runs until it is stopped")
+            let scheduling =
+                Scheduling { counters, ..Scheduling::new(client, &config, &registry) };
+            Box::pin(run(scheduling, stop)).await.expect("it runs until it is stopped")
         }
     });
     create(&server).await;

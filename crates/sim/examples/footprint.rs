@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let registry = steersman_plugins::table::in_tree();
     let config = Config::default_for(&registry)?;
-    let setup = Setup { config: &config, registry: &registry, seed: 0, assumed_pod_ttl: None };
+    let setup = Setup::new(&config, &registry);
     let (mut scheduler, _) = Scheduler::new(setup)?;
     for n in 0..n_nodes {
         let name = format!("node-{n:06}");

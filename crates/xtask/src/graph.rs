@@ -65,6 +65,13 @@ const CRATES: &[Crate] = &[
     pure("steersman-apimachinery", &[]),
     pure("steersman-apikinds", &["steersman-api", "steersman-apimachinery"]),
     driver("steersman-apiserver", &["steersman-apimachinery"]),
+    driver("steersman-serving", &[]),
+    driver("steersman-telemetry", &[]),
+    driver("steersman-extender", &["steersman-api", "steersman-config", "steersman-framework"]),
+    driver(
+        "steersman-metrics",
+        &["steersman-api", "steersman-core", "steersman-framework", "steersman-runtime"],
+    ),
     driver("steersman-leader-election", &[]),
     driver(
         "steersman-runtime",

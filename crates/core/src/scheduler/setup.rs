@@ -7,6 +7,7 @@ use std::time::Duration;
 use steersman_config::Config;
 use steersman_framework::cluster::Cluster;
 use steersman_framework::events::EventResource;
+use steersman_framework::extender::Extender;
 use steersman_framework::registry::Registry;
 use steersman_framework::shared::Shared;
 use thiserror::Error;
@@ -29,6 +30,15 @@ pub struct Setup<'a> {
     /// How long an accepted binding may take to show in the watch before the
     /// pod is tried again. `None`, as in the reference: forever.
     pub assumed_pod_ttl: Option<Duration>,
+    /// The extenders, in the order of the configuration.
+    pub extenders: &'a [Arc<dyn Extender>],
+}
+
+impl<'a> Setup<'a> {
+    /// With the seed 0, without extenders, and as the reference in the rest.
+    pub fn new(config: &'a Config, registry: &'a Registry) -> Self {
+        Self { config, registry, seed: 0, assumed_pod_ttl: None, extenders: &[] }
+    }
 }
 
 /// Why a scheduler cannot be made.
@@ -49,7 +59,7 @@ impl Scheduler {
     /// # Errors
     /// When a plugin refuses its arguments or a profile lacks what it needs.
     pub fn new(setup: Setup<'_>) -> Result<(Self, Vec<String>), SetupError> {
-        let Setup { config, registry, seed, assumed_pod_ttl } = setup;
+        let Setup { config, registry, seed, assumed_pod_ttl, extenders: _ } = setup;
         let mut profiles = Profiles::new();
         let shared = Shared::default();
         let mut planned: BTreeMap<&'static str, Vec<&str>> = BTreeMap::new();

@@ -111,7 +111,7 @@ impl World {
     }
 
     fn start(registry: &Registry, config: &Config, assumed_pod_ttl: Option<Duration>) -> Self {
-        let setup = Setup { config, registry, seed: 1, assumed_pod_ttl };
+        let setup = Setup { seed: 1, assumed_pod_ttl, ..Setup::new(config, registry) };
         let (scheduler, _) = Scheduler::new(setup).expect("a scheduler");
         Self {
             scheduler,

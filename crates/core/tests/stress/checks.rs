@@ -117,7 +117,7 @@ impl Run {
         let (sender, _receiver) = channel();
         let registry = registry(&sender);
         let config = config(&registry);
-        let setup = Setup { config: &config, registry: &registry, seed: 0, assumed_pod_ttl: None };
+        let setup = Setup::new(&config, &registry);
         let (mut newcomer, _) = Scheduler::new(setup).expect("a scheduler");
         for object in self.told.as_list(gone) {
             newcomer.handle(Event::Upsert(decoded(object)), Time::ZERO);

@@ -155,10 +155,9 @@ impl Run {
         let config = config(&registry);
         let ttl = (options.seed % 2 == 1).then_some(Duration::from_secs(120));
         let setup = Setup {
-            config: &config,
-            registry: &registry,
             seed: options.seed,
             assumed_pod_ttl: ttl,
+            ..Setup::new(&config, &registry)
         };
         let (scheduler, _) = Scheduler::new(setup).expect("a scheduler");
         let mut rng = Rng::new(options.seed);

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use steersman_config::Config;
-use steersman_runtime::{Counters, Options};
+use steersman_runtime::{Counters, Options, Scheduling};
 use tokio_util::sync::CancellationToken;
 
 use crate::cluster::Cluster;
@@ -116,9 +116,13 @@ async fn run(args: &Args) -> Result<Measured, Failure> {
         let registry = steersman_plugins::table::in_tree();
         let config = Config::default_for(&registry)?;
         let options = Options { seed: 1, ..Options::default() };
-        let running =
-            steersman_runtime::run(client, &config, &registry, options, listener, told, until);
-        Box::pin(running).await.map_err(Failure::from)
+        let scheduling = Scheduling {
+            options,
+            listener,
+            counters: told,
+            ..Scheduling::new(client, &config, &registry)
+        };
+        Box::pin(steersman_runtime::run(scheduling, until)).await.map_err(Failure::from)
     });
 
     let mut begin = begin;

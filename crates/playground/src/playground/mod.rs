@@ -13,7 +13,7 @@ use serde_json::Value;
 use steersman_apiserver::tls::{Identity, TlsError};
 use steersman_apiserver::{ApiServer, Auth, User};
 use steersman_framework::registry::Registry;
-use steersman_runtime::{Counters, Listener, Options};
+use steersman_runtime::{Counters, Listener, Options, Scheduling};
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -231,10 +231,13 @@ async fn schedule(
     stop: CancellationToken,
 ) {
     let SchedulerConfig { config, registry, listener } = scheduler;
-    let running = Box::pin(steersman_runtime::run(
-        client, &config, &registry, options, listener, counters, stop,
-    ));
-    if let Err(error) = running.await {
+    let scheduling = Scheduling {
+        options,
+        listener,
+        counters,
+        ..Scheduling::new(client, &config, &registry)
+    };
+    if let Err(error) = Box::pin(steersman_runtime::run(scheduling, stop)).await {
         tracing::error!(error = &error as &dyn std::error::Error, "the scheduler stopped");
     }
 }

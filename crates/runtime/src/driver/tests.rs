@@ -72,7 +72,7 @@ struct Running {
 fn start(binding: Duration, drain: Duration) -> Running {
     let registry = steersman_plugins::table::in_tree();
     let config = steersman_config::Config::default_for(&registry).unwrap();
-    let setup = Setup { config: &config, registry: &registry, seed: 0, assumed_pod_ttl: None };
+    let setup = Setup::new(&config, &registry);
     let scheduler = Scheduler::new(setup).unwrap().0;
     let (api, counters) = (Scenario::new(vec![]).api(), Arc::new(Counters::default()));
     let wall = || Timestamp::UNIX_EPOCH;
@@ -90,7 +90,7 @@ fn start(binding: Duration, drain: Duration) -> Running {
     };
     let (changes, batches) = mpsc::channel(10);
     let stop = CancellationToken::new();
-    let mut driver = Driver::new(scheduler, outlets, batches, 2, drain);
+    let mut driver = Driver::new(scheduler, outlets, batches, 2, drain, Desk::closed());
     let (lose, lost) = oneshot::channel::<()>();
     driver.tasks.spawn(async move {
         if lost.await.is_ok() {

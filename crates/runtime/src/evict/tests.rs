@@ -31,7 +31,7 @@ fn pod(name: &str, priority: i32, node: Option<&str>) -> ClusterObject {
 fn scheduler() -> Scheduler {
     let registry = steersman_plugins::table::in_tree();
     let config = steersman_config::Config::default_for(&registry).unwrap();
-    let setup = Setup { config: &config, registry: &registry, seed: 0, assumed_pod_ttl: None };
+    let setup = Setup::new(&config, &registry);
     let mut scheduler = Scheduler::new(setup).unwrap().0;
     let node = json!({"metadata": {"name": "n"},
                       "status": {"allocatable": {"cpu": "1", "memory": "1Gi", "pods": "10"}}});

@@ -173,12 +173,7 @@ pub fn simulate(
     options: Options<'_>,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Simulated, SetupError> {
-    let setup = Setup {
-        config: options.config,
-        registry: options.registry,
-        seed: options.seed,
-        assumed_pod_ttl: None,
-    };
+    let setup = Setup { seed: options.seed, ..Setup::new(options.config, options.registry) };
     let (mut scheduler, notices) = Scheduler::new(setup)?;
     if options.preemption != Preemption::Apply {
         scheduler.only_tell_preemptions();

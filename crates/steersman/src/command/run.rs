@@ -15,7 +15,7 @@ use serde_json::Value;
 use steersman_config::Config;
 use steersman_framework::registry::Registry;
 use steersman_leader_election::{Fence, Term};
-use steersman_runtime::{Counters, Deaf, Options, Summary};
+use steersman_runtime::{Counters, Options, Scheduling, Summary};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -166,15 +166,9 @@ async fn schedule(
 ) -> anyhow::Result<Summary> {
     let shutdown = CancellationToken::new();
     let counters = Arc::new(Counters::default());
-    let running = Box::pin(steersman_runtime::run(
-        client,
-        config,
-        registry,
-        options,
-        Box::new(Deaf),
-        counters,
-        shutdown.clone(),
-    ));
+    let scheduling =
+        Scheduling { options, counters, ..Scheduling::new(client, config, registry) };
+    let running = Box::pin(steersman_runtime::run(scheduling, shutdown.clone()));
     tokio::pin!(running);
     tokio::select! {
         summary = &mut running => Ok(summary?),

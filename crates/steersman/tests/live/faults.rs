@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kube::Client;
 use steersman_apiserver::{ApiServer, Config};
-use steersman_runtime::{Counters, Deaf, Options};
+use steersman_runtime::{Counters, Options, Scheduling};
 use tokio_util::sync::CancellationToken;
 
 use crate::cluster::{Audit, create_misfits, create_nodes, create_pods};
@@ -71,8 +71,9 @@ fn schedule(
         let registry = steersman_plugins::table::in_tree();
         let config = steersman_config::Config::default_for(&registry).expect("it is valid");
         let options = Options { seed, ..Options::default() };
-        let listener = Box::new(Deaf);
-        steersman_runtime::run(client, &config, &registry, options, listener, counters, shutdown)
+        let scheduling =
+            Scheduling { options, counters, ..Scheduling::new(client, &config, &registry) };
+        steersman_runtime::run(scheduling, shutdown)
             .await
             .expect("the scheduler runs until it is told to stop");
     }

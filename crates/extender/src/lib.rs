@@ -1,0 +1,2 @@
+//! HTTP extenders: the wire types and the client.
+#![warn(missing_docs)]

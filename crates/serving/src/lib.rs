@@ -1,0 +1,3 @@
+//! Serving of health checks, metrics and other pages over TLS, with delegated
+//! authentication and authorisation.
+#![warn(missing_docs)]
