@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::api::core::v1 as core_v1;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 use thiserror::Error;
 
@@ -197,6 +199,43 @@ pub const KINDS: &[KindRow] = &[
         read: |json| stored(json, VolumeAttachment::from_k8s),
     },
 ];
+
+impl Decoded {
+    /// Keeps the whole object beside what scheduling reads of it, for those who
+    /// want more of a pod or a node. Other kinds stay as they are.
+    #[must_use]
+    pub fn with_whole(mut self, json: &Value) -> Self {
+        // What cannot be read was a problem before.
+        match &mut self.object {
+            ClusterObject::Pod(pod) => {
+                let whole = core_v1::Pod::from_json(json, &mut Vec::new());
+                Arc::make_mut(pod).object = whole.map(Arc::new);
+            }
+            ClusterObject::Node(node) => {
+                let whole = core_v1::Node::from_json(json, &mut Vec::new());
+                Arc::make_mut(node).object = whole.map(Arc::new);
+            }
+            ClusterObject::Other(_) => {}
+        }
+        self
+    }
+
+    /// Keeps of a whole pod no more than its annotations, for those who want to
+    /// know when they change.
+    #[must_use]
+    pub fn with_annotations(mut self, json: &Value) -> Self {
+        if let ClusterObject::Pod(pod) = &mut self.object {
+            let annotations = json["metadata"].get("annotations").and_then(Value::as_object);
+            let text =
+                |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.into()));
+            let annotations = annotations.into_iter().flatten().filter_map(text).collect();
+            let metadata = ObjectMeta { annotations: Some(annotations), ..ObjectMeta::default() };
+            let whole = core_v1::Pod { metadata, ..core_v1::Pod::default() };
+            Arc::make_mut(pod).object = Some(Arc::new(whole));
+        }
+        self
+    }
+}
 
 impl KindRow {
     /// Reads an object that is known to be of this kind, whether it says so or

@@ -1,5 +1,5 @@
 //! Subresources that need more than an API: a kubelet that runs containers, a
-//! proxy into the cluster's network, an issuer of tokens.
+//! proxy into the cluster's network.
 
 use steersman_apimachinery::resource::Absent;
 
@@ -39,12 +39,6 @@ pub(crate) const NODE: &[Absent] =
 /// Those of `services`.
 pub(crate) const SERVICE: &[Absent] =
     &[absent("proxy", "there is nothing to connect to: no container runs behind this service")];
-
-/// Those of `serviceaccounts`.
-pub(crate) const SERVICE_ACCOUNT: &[Absent] = &[absent(
-    "token",
-    "this server issues no tokens for service accounts, the one in its kubeconfig is all there is",
-)];
 
 const fn absent(name: &'static str, why: &'static str) -> Absent {
     Absent { name, why }

@@ -24,8 +24,8 @@ mod namespace;
 mod network;
 mod node;
 mod pod;
+mod policy;
 mod rbac;
-mod review;
 mod row;
 mod scheduling;
 mod selectors;
@@ -37,4 +37,5 @@ mod webhook;
 mod workload;
 
 pub use bootstrap::bootstrap;
+pub use policy::rbac_policy;
 pub use table::resources;

@@ -1,4 +1,4 @@
-//! Roles and who has them. They are kept, not enforced.
+//! Roles and who has them. It is for the server to enforce them.
 
 use serde_json::{Value, json};
 use steersman_apimachinery::error::FieldError;

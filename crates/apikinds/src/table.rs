@@ -23,7 +23,7 @@ use crate::workload::{
     CRON_JOB, DAEMON_SET, DEPLOYMENT, JOB, POD_TEMPLATE, REPLICA_SET, REPLICATION_CONTROLLER,
     STATEFUL_SET,
 };
-use crate::{absent, rbac, review, webhook};
+use crate::{absent, rbac, webhook};
 
 /// Every built-in resource.
 pub fn resources() -> &'static [Resource] {
@@ -92,7 +92,7 @@ static RESOURCES: &[Resource] = &[
         &SERVICE_ACCOUNT,
     )
     .short(&["sa"])
-    .without(absent::SERVICE_ACCOUNT)
+    .with(TOKEN)
     .0,
     row(["", "v1", "Event"], "events", "event", "io.k8s.api.core.v1.Event", &CoreEvents)
         .short(&["ev"])
@@ -389,7 +389,7 @@ static RESOURCES: &[Resource] = &[
         "tokenreviews",
         "tokenreview",
         "io.k8s.api.authentication.v1.TokenReview",
-        &review::TokenReview,
+        &Plain,
     )
     .cluster_wide()
     .kept_nowhere()
@@ -399,7 +399,7 @@ static RESOURCES: &[Resource] = &[
         "selfsubjectreviews",
         "selfsubjectreview",
         "io.k8s.api.authentication.v1.SelfSubjectReview",
-        &review::WhoAmI,
+        &Plain,
     )
     .cluster_wide()
     .kept_nowhere()
@@ -409,7 +409,7 @@ static RESOURCES: &[Resource] = &[
         "subjectaccessreviews",
         "subjectaccessreview",
         "io.k8s.api.authorization.v1.SubjectAccessReview",
-        &review::MayThey,
+        &Plain,
     )
     .cluster_wide()
     .kept_nowhere()
@@ -419,7 +419,7 @@ static RESOURCES: &[Resource] = &[
         "selfsubjectaccessreviews",
         "selfsubjectaccessreview",
         "io.k8s.api.authorization.v1.SelfSubjectAccessReview",
-        &review::MayI,
+        &Plain,
     )
     .cluster_wide()
     .kept_nowhere()
@@ -429,7 +429,7 @@ static RESOURCES: &[Resource] = &[
         "localsubjectaccessreviews",
         "localsubjectaccessreview",
         "io.k8s.api.authorization.v1.LocalSubjectAccessReview",
-        &review::MayThey,
+        &Plain,
     )
     .kept_nowhere()
     .0,
@@ -438,7 +438,7 @@ static RESOURCES: &[Resource] = &[
         "selfsubjectrulesreviews",
         "selfsubjectrulesreview",
         "io.k8s.api.authorization.v1.SelfSubjectRulesReview",
-        &review::WhatMayI,
+        &Plain,
     )
     .cluster_wide()
     .kept_nowhere()
@@ -544,6 +544,14 @@ const FINALIZE: &[Subresource] = &[Subresource {
     version: "v1",
     kind: "Namespace",
     action: Action::Finalize,
+}];
+
+const TOKEN: &[Subresource] = &[Subresource {
+    name: "token",
+    group: "authentication.k8s.io",
+    version: "v1",
+    kind: "TokenRequest",
+    action: Action::Perform,
 }];
 
 const SCALE: &[Subresource] = &[Subresource {

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
+use crate::auth::User;
 use crate::clock::Clock;
 use crate::rest::Body;
 use crate::server::{ApiServer, Config};
@@ -104,13 +105,26 @@ impl Harness {
         body: impl Into<Bytes>,
         headers: &[(&str, &str)],
     ) -> Response<Body> {
+        self.send_as(&User::admin(), method, uri, content_type, body, headers).await
+    }
+
+    /// Sends a request of a user.
+    async fn send_as(
+        &self,
+        user: &User,
+        method: &str,
+        uri: &str,
+        content_type: &str,
+        body: impl Into<Bytes>,
+        headers: &[(&str, &str)],
+    ) -> Response<Body> {
         let mut request = Request::builder().method(method).uri(uri);
         request = request.header("content-type", content_type).header("user-agent", "tests/1.0");
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
         let request = request.body(Full::new(body.into())).unwrap();
-        self.server.service().oneshot(request).await.unwrap()
+        self.server.service().acting_as(user.clone()).oneshot(request).await.unwrap()
     }
 
     /// Sends a request and reads the answer.
@@ -122,7 +136,20 @@ impl Harness {
         body: impl Into<Bytes>,
         headers: &[(&str, &str)],
     ) -> Answer {
-        let response = self.send(method, uri, content_type, body, headers).await;
+        self.ask_as(&User::admin(), method, uri, content_type, body, headers).await
+    }
+
+    /// Sends a request of a user and reads the answer.
+    pub(crate) async fn ask_as(
+        &self,
+        user: &User,
+        method: &str,
+        uri: &str,
+        content_type: &str,
+        body: impl Into<Bytes>,
+        headers: &[(&str, &str)],
+    ) -> Answer {
+        let response = self.send_as(user, method, uri, content_type, body, headers).await;
         let text = |value: &http::HeaderValue| value.to_str().unwrap().to_owned();
         Answer {
             code: response.status().as_u16(),

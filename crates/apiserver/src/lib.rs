@@ -7,9 +7,11 @@
 //! `steersman-apikinds`. The server does what all kinds share: storage with
 //! optimistic concurrency (`store`), writing with admission, validation, field
 //! ownership and deletion (`writes`), the REST verbs and their encodings
-//! (`rest`), watches (`watch`), discovery, garbage collection (`gc`).
+//! (`rest`), watches (`watch`), discovery, garbage collection (`gc`); and who
+//! asks (`authenticate`, `tokens`) and may do what (`access`), for which it
+//! reads the objects of RBAC.
 //!
-//! It does not enforce RBAC, call webhooks, or serve custom resources.
+//! It does not call webhooks or serve custom resources.
 //!
 //! Start with [`ApiServer`], then `rest::answer`, which every request passes.
 //!
@@ -29,6 +31,8 @@ pub mod clock;
 mod server;
 pub mod tls;
 
+mod access;
+mod authenticate;
 mod discovery;
 mod gc;
 mod health;
@@ -40,10 +44,13 @@ mod registry;
 mod rest;
 mod serve;
 mod store;
+mod tokens;
 mod version;
 mod watch;
 mod writes;
 
+pub use crate::access::Authorization;
+pub use crate::access::audit::{Audit, AuditLog, GrantedBy, Record};
 pub use crate::auth::{Auth, User};
 pub use crate::clock::{Clock, SystemClock};
 pub use crate::rest::Body;

@@ -10,18 +10,21 @@ use futures::future::BoxFuture;
 use http::header::{HeaderValue, USER_AGENT};
 use http::{Request, Response};
 use jiff::Timestamp;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use steersman_apimachinery::resource::Resource;
 use steersman_apimachinery::rules::View;
 use tokio_util::sync::CancellationToken;
 
-use crate::auth::User;
+use crate::access::audit::Audit;
+use crate::access::{Access, Authorization};
+use crate::auth::{Auth, User};
 use crate::clock::{Clock, SystemClock};
 use crate::openapi::Documents;
 use crate::registry::Registry;
 use crate::rest::{self, Body};
 use crate::store::{Store, key, range};
+use crate::tokens::Signer;
 
 /// What a server is made of.
 pub struct Config {
@@ -37,11 +40,15 @@ pub struct Config {
     pub watch_window: usize,
     /// How long events are kept, in seconds.
     pub event_ttl_seconds: i64,
+    /// What decides whether a request is allowed.
+    pub authorization: Authorization,
+    /// Who is told of each decision.
+    pub audit: Option<Arc<dyn Audit>>,
 }
 
 impl Default for Config {
-    /// No resources, the machine's clock, and the reference's lifetime of
-    /// events: one hour.
+    /// No resources, the machine's clock, everything allowed, and the
+    /// reference's lifetime of events: one hour.
     fn default() -> Self {
         Self {
             resources: &[],
@@ -49,6 +56,8 @@ impl Default for Config {
             seed: 0,
             watch_window: 8_192,
             event_ttl_seconds: 3_600,
+            authorization: Authorization::default(),
+            audit: None,
         }
     }
 }
@@ -66,6 +75,10 @@ pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) documents: Documents,
     pub(crate) event_ttl_seconds: i64,
+    pub(crate) access: Access,
+    pub(crate) signer: Signer,
+    /// How those are known who connect to the sockets that are served.
+    pub(crate) auths: RwLock<Vec<Arc<Auth>>>,
     /// Held while objects are loaded and while garbage is collected: in between
     /// an object may be there before its owner.
     pub(crate) housekeeping: Mutex<()>,
@@ -82,12 +95,16 @@ impl ApiServer {
     pub fn new(config: Config) -> Self {
         let registry = Registry::new(config.resources);
         let store = Store::new(registry.tables(), config.watch_window, FIRST_REVISION);
+        let access = Access::new(config.authorization, config.audit, &registry);
         let inner = Inner {
             registry,
             resources: config.resources,
             store,
             documents: Documents::default(),
             event_ttl_seconds: config.event_ttl_seconds,
+            access,
+            signer: Signer::default(),
+            auths: RwLock::default(),
             housekeeping: Mutex::new(()),
             clock: config.clock,
             seed: config.seed,
@@ -163,6 +180,13 @@ pub struct LocalService {
 }
 
 impl LocalService {
+    /// The service for a client that is this user and may do no more: whatever
+    /// decides about requests from outside decides about its requests, too.
+    #[must_use]
+    pub fn acting_as(self, user: User) -> Self {
+        Self { user: Arc::new(user), ..self }
+    }
+
     /// The service for a client of this name: what it writes is its in
     /// `managedFields`, unless a request says otherwise.
     #[must_use]

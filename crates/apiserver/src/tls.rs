@@ -8,9 +8,13 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose,
 };
+use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
 use thiserror::Error;
+
+pub(crate) mod certificate;
 
 /// How connections are protected.
 #[derive(Clone)]
@@ -25,8 +29,17 @@ pub enum Tls {
 pub struct Identity {
     /// The authority's certificate, for `certificate-authority-data`.
     pub ca_pem: String,
+    issuer: Issuer<'static, KeyPair>,
     cert_pem: String,
     key_pem: String,
+}
+
+/// A certificate with its key, with which somebody shows who they are.
+pub struct ClientIdentity {
+    /// For `client-certificate-data`.
+    pub cert_pem: String,
+    /// For `client-key-data`. It is a secret.
+    pub key_pem: String,
 }
 
 /// Why there is no certificate.
@@ -41,6 +54,9 @@ pub enum TlsError {
     /// Certificate and key do not serve.
     #[error("cannot serve with this certificate")]
     Config(#[source] rustls::Error),
+    /// Certificates of clients cannot be checked against the authority.
+    #[error("cannot check the certificates of clients")]
+    Clients(#[source] rustls::server::VerifierBuilderError),
 }
 
 /// Names that every certificate is good for.
@@ -62,7 +78,38 @@ impl Identity {
         Self::try_generate(names, now).map_err(TlsError::Generate)
     }
 
-    /// The protection that serves with it.
+    /// Makes a certificate for a user, who may belong to one group, good for a
+    /// year from `now`. A server with [`Self::tls`] takes who shows it for that
+    /// user.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn client(
+        &self,
+        user: &str,
+        group: Option<&str>,
+        now: Timestamp,
+    ) -> Result<ClientIdentity, TlsError> {
+        let make = || {
+            let mut params = CertificateParams::new(Vec::new())?;
+            params.distinguished_name = named(user);
+            if let Some(group) = group {
+                params.distinguished_name.push(DnType::OrganizationName, group);
+            }
+            params.key_usages =
+                vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
+            params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+            params.use_authority_key_identifier_extension = true;
+            set_validity(&mut params, now);
+            let key = KeyPair::generate()?;
+            let cert_pem = params.signed_by(&key, &self.issuer)?.pem();
+            Ok(ClientIdentity { cert_pem, key_pem: key.serialize_pem() })
+        };
+        make().map_err(TlsError::Generate)
+    }
+
+    /// The protection that serves with it. Clients may show a certificate of
+    /// the same authority.
     ///
     /// # Errors
     /// When certificate and key do not fit.
@@ -71,10 +118,19 @@ impl Identity {
             CertificateDer::pem_slice_iter(self.cert_pem.as_bytes()).collect();
         let key = PrivateKeyDer::from_pem_slice(self.key_pem.as_bytes()).map_err(TlsError::Pem)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut roots = RootCertStore::empty();
+        let authority =
+            CertificateDer::from_pem_slice(self.ca_pem.as_bytes()).map_err(TlsError::Pem)?;
+        roots.add(authority).map_err(TlsError::Config)?;
+        let clients =
+            WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+                .allow_unauthenticated()
+                .build()
+                .map_err(TlsError::Clients)?;
         let mut config = rustls::ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(TlsError::Config)?
-            .with_no_client_auth()
+            .with_client_cert_verifier(clients)
             .with_single_cert(certs.map_err(TlsError::Pem)?, key)
             .map_err(TlsError::Config)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -108,7 +164,7 @@ impl Identity {
         let server_key = KeyPair::generate()?;
         let issuer = Issuer::new(authority, authority_key);
         let cert_pem = server.signed_by(&server_key, &issuer)?.pem();
-        Ok(Self { ca_pem, cert_pem, key_pem: server_key.serialize_pem() })
+        Ok(Self { ca_pem, issuer, cert_pem, key_pem: server_key.serialize_pem() })
     }
 }
 

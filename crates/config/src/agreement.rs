@@ -6,7 +6,7 @@ use steersman_api::problem::{FieldPath, Problem};
 use steersman_framework::point::ExtensionPoint;
 
 use crate::resolve::ResolvedPlugins;
-use crate::wire::{Plugin, PluginSet, Profile};
+use crate::wire::{Plugin, PluginConfig, PluginSet, Profile};
 
 /// Reports profiles that order the queue differently from the first.
 pub(crate) fn check(
@@ -24,10 +24,10 @@ pub(crate) fn check(
             problems.push(Problem::new(&at.field("plugins").field("queueSort"), what));
         }
         for name in sorting {
-            let (index, args) = args_of(profile, name);
+            let (entry, args) = args_of(profile, name);
             if args != args_of(first, name).1 {
-                let at = at.field("pluginConfig");
-                let at = index.map_or(at.clone(), |i| at.index(i).field("args"));
+                let list = at.field("pluginConfig");
+                let at = entry.map_or(list.clone(), |entry| entry.at(&list).field("args"));
                 let what = format!(
                     "arguments of {name:?} differ from profiles[0], allowed: the same in all \
                      profiles, as it orders their common queue"
@@ -47,7 +47,7 @@ fn same(one: &PluginSet, other: &PluginSet) -> bool {
     same_list(&one.enabled, &other.enabled) && same_list(&one.disabled, &other.disabled)
 }
 
-fn args_of<'a>(profile: &'a Profile, name: &str) -> (Option<usize>, Option<&'a Value>) {
-    let index = profile.plugin_config.iter().position(|entry| entry.name == name);
-    (index, index.and_then(|i| profile.plugin_config[i].args.as_ref()))
+fn args_of<'a>(profile: &'a Profile, name: &str) -> (Option<&'a PluginConfig>, Option<&'a Value>) {
+    let entry = profile.plugin_config.iter().find(|entry| entry.name == name);
+    (entry, entry.and_then(|entry| entry.args.as_ref()))
 }

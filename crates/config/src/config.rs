@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::gates::FeatureGates;
 use crate::resolve::ResolvedPlugins;
 use crate::{args, wire};
 
@@ -36,6 +37,8 @@ pub struct Config {
     pub profiles: Vec<Profile>,
     /// In the order in which they are called.
     pub extenders: Vec<ExtenderConfig>,
+    /// Which features are on.
+    pub gates: FeatureGates,
 }
 
 /// One set of plugins, for the pods that ask for its scheduler name.
@@ -176,6 +179,7 @@ impl Config {
                 .map(|(p, plugins)| Profile::from_wire(p, plugins, registry))
                 .collect(),
             extenders: config.extenders.iter().map(ExtenderConfig::from_wire).collect(),
+            gates: FeatureGates::default(),
         }
     }
 }

@@ -10,8 +10,9 @@ use steersman_api::problem::{FieldPath, Problem};
 use steersman_framework::point::ExtensionPoint;
 use steersman_framework::registry::Registry;
 
-use crate::args;
+use crate::gates::FeatureGates;
 use crate::wire::{self, Plugin, PluginSet};
+use crate::{args, gated};
 
 /// The scheduler name of pods that ask for none, and of a single profile
 /// without one.
@@ -22,6 +23,7 @@ pub(crate) const DEFAULT_SCHEDULER_NAME: &str = "default-scheduler";
 pub(crate) fn apply(
     config: &mut wire::Configuration,
     registry: &Registry,
+    gates: &FeatureGates,
     problems: &mut Vec<Problem>,
 ) {
     config.parallelism.get_or_insert(16);
@@ -41,7 +43,7 @@ pub(crate) fn apply(
         only.scheduler_name.get_or_insert_with(|| DEFAULT_SCHEDULER_NAME.to_owned());
     }
     for (i, profile) in config.profiles.iter_mut().enumerate() {
-        plugins(&mut profile.plugins, registry);
+        plugins(&mut profile.plugins, registry, gates);
         let at = FieldPath::root().field("profiles").index(i).field("pluginConfig");
         plugin_config(profile, registry, &at, problems);
     }
@@ -84,16 +86,14 @@ fn client_connection(connection: &mut wire::ClientConnection) {
 }
 
 /// Merges the default profile into what the user wrote.
-fn plugins(plugins: &mut wire::Plugins, registry: &Registry) {
+fn plugins(plugins: &mut wire::Plugins, registry: &Registry, gates: &FeatureGates) {
     for set in plugins.all_mut() {
-        for (i, plugin) in set.enabled.iter_mut().enumerate() {
-            plugin.written_at = Some(i);
-        }
         for plugin in &mut set.disabled {
             plugin.weight = 0;
         }
     }
-    let defaults = registry.iter().filter_map(|descriptor| {
+    let available = registry.iter().filter(|plugin| gated::is_available(plugin.name, gates));
+    let defaults = available.filter_map(|descriptor| {
         let weight = i32::try_from(descriptor.default_weight?).unwrap_or(i32::MAX);
         Some(Plugin { name: descriptor.name.to_owned(), weight, written_at: None })
     });
@@ -127,10 +127,10 @@ fn plugin_config(
     problems: &mut Vec<Problem>,
 ) {
     let mut configured = BTreeSet::new();
-    for (i, entry) in profile.plugin_config.iter_mut().enumerate() {
+    for entry in &mut profile.plugin_config {
         configured.insert(entry.name.clone());
         if let Some(kind) = registry.get(&entry.name).and_then(|plugin| plugin.args) {
-            let at = at.index(i).field("args");
+            let at = entry.at(at).field("args");
             entry.args = args::complete(kind, entry.args.take(), &at, problems);
         }
     }
@@ -143,7 +143,8 @@ fn plugin_config(
     for name in enabled.difference(&configured) {
         if let Some(kind) = registry.get(name).and_then(|plugin| plugin.args) {
             let args = args::complete(kind, None, at, problems);
-            profile.plugin_config.push(wire::PluginConfig { name: name.clone(), args });
+            let name = name.clone();
+            profile.plugin_config.push(wire::PluginConfig { name, args, written_at: None });
         }
     }
 }

@@ -18,6 +18,18 @@ const MOVED: [(&str, &str); 11] = [
     ("ServiceAffinity", "InterPodAffinity does its job now"),
 ];
 
+/// What does the job of an old plugin today, unless a plugin of its name exists.
+pub(crate) fn instead(name: &str, registry: &Registry) -> Option<&'static str> {
+    let (_, instead) = MOVED.iter().find(|(moved, _)| *moved == name)?;
+    registry.get(name).is_none().then_some(instead)
+}
+
+/// Whether `name` counted the volumes of one kind of disk, which
+/// `NodeVolumeLimits` does for all kinds now.
+pub(crate) fn counted_volumes(name: &str) -> bool {
+    is_refused(name)
+}
+
 /// Whether v1 refuses even arguments for the plugin; arguments for other
 /// unknown plugins are kept.
 pub(crate) fn is_refused(name: &str) -> bool {

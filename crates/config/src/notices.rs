@@ -19,9 +19,9 @@ pub(crate) fn collect(
     for (i, (profile, plugins)) in config.profiles.iter().zip(resolved).enumerate() {
         let at = profiles.index(i);
         sets(profile, &at.field("plugins"), registry, &mut notices);
-        for (j, entry) in profile.plugin_config.iter().enumerate() {
+        for entry in profile.plugin_config.iter().filter(|entry| entry.written_at.is_some()) {
             if !plugins.names().contains(&entry.name.as_str()) {
-                let at = at.field("pluginConfig").index(j);
+                let at = entry.at(&at.field("pluginConfig"));
                 let what = format!("no effect, as plugin {:?} is not enabled", entry.name);
                 notices.push(Problem::new(&at, what));
             }
@@ -50,15 +50,15 @@ fn sets(profile: &Profile, at: &FieldPath, registry: &Registry, notices: &mut Ve
 
 fn set_entries(set: &PluginSet, at: &FieldPath, registry: &Registry, notices: &mut Vec<Problem>) {
     for plugin in &set.enabled {
-        if let (Some(i), true) = (plugin.written_at, plugin.weight < 0) {
+        if plugin.written_at.is_some() && plugin.weight < 0 {
             let what = "a negative weight prefers nodes with low scores";
-            notices.push(Problem::new(&at.field("enabled").index(i).field("weight"), what));
+            notices.push(Problem::new(&plugin.at(at, "enabled").field("weight"), what));
         }
     }
-    for (i, plugin) in set.disabled.iter().enumerate() {
+    for plugin in &set.disabled {
         if plugin.name != "*" && registry.get(&plugin.name).is_none() {
             let what = format!("no effect, as plugin {:?} does not exist", plugin.name);
-            notices.push(Problem::new(&at.field("disabled").index(i), what));
+            notices.push(Problem::new(&plugin.at(at, "disabled"), what));
         }
     }
 }

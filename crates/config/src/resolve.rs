@@ -100,14 +100,7 @@ struct Entry<'a> {
 impl Entry<'_> {
     /// Where the entry stands below `set`; defaults stand in no list.
     fn at(&self, set: &FieldPath) -> FieldPath {
-        entry_at(self.written, set)
-    }
-}
-
-fn entry_at(written: &Plugin, set: &FieldPath) -> FieldPath {
-    match written.written_at {
-        Some(i) => set.field("enabled").index(i),
-        None => set.field("enabled"),
+        self.written.at(set, "enabled")
     }
 }
 
@@ -121,7 +114,7 @@ fn look_up<'a>(
 ) -> Vec<Entry<'a>> {
     let mut found: Vec<Entry<'a>> = Vec::with_capacity(list.len());
     for written in list {
-        let at = entry_at(written, at);
+        let at = written.at(at, "enabled");
         let Some(plugin) = registry.get(&written.name) else {
             problems.push(moved::not_registered(&written.name, &at, registry));
             continue;

@@ -1,9 +1,11 @@
 //! Tests of the whole way from text to configuration.
 
+mod changes;
 mod corpus;
 mod documents;
 mod hostile;
 mod resolution;
+mod versions;
 
 use steersman_framework::registry::Registry;
 

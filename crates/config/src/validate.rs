@@ -99,8 +99,8 @@ fn profiles(profiles: &[wire::Profile], at: &FieldPath, problems: &mut Vec<Probl
 
 fn plugin_config(entries: &[wire::PluginConfig], at: &FieldPath, problems: &mut Vec<Problem>) {
     let mut names = BTreeSet::new();
-    for (i, entry) in entries.iter().enumerate() {
-        let at = at.index(i);
+    for entry in entries {
+        let at = entry.at(at);
         if !names.insert(&entry.name) {
             problems.push(Problem::duplicate(&at, format_args!("{:?}", entry.name)));
         }

@@ -11,6 +11,7 @@ use k8s_openapi::ByteString;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 use steersman_api::duration::GoDuration;
+use steersman_api::problem::FieldPath;
 use steersman_framework::point::ExtensionPoint;
 
 /// The group of the API.
@@ -110,7 +111,7 @@ pub(crate) struct Plugin {
     /// 0 stands for the weight 1 where the plugin scores.
     pub(crate) weight: i32,
     /// The index in the list that the user wrote; `None` for what defaulting
-    /// added.
+    /// or converting added.
     #[serde(skip)]
     pub(crate) written_at: Option<usize>,
 }
@@ -120,6 +121,9 @@ pub(crate) struct Plugin {
 pub(crate) struct PluginConfig {
     pub(crate) name: String,
     pub(crate) args: Option<Value>,
+    /// As [`Plugin::written_at`].
+    #[serde(skip)]
+    pub(crate) written_at: Option<usize>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -178,6 +182,42 @@ pub(crate) struct TlsConfig {
     pub(crate) ca_data: ByteString,
 }
 
+impl Configuration {
+    /// Notes where each entry of a list stands, before entries are added and
+    /// taken away.
+    pub(crate) fn number_entries(&mut self) {
+        for profile in &mut self.profiles {
+            for set in profile.plugins.all_mut() {
+                for (i, plugin) in set.enabled.iter_mut().enumerate() {
+                    plugin.written_at = Some(i);
+                }
+                for (i, plugin) in set.disabled.iter_mut().enumerate() {
+                    plugin.written_at = Some(i);
+                }
+            }
+            for (i, entry) in profile.plugin_config.iter_mut().enumerate() {
+                entry.written_at = Some(i);
+            }
+        }
+    }
+}
+
+impl Plugin {
+    /// Where the entry stands below `set`, whose `list` it is in; what nobody
+    /// wrote stands in the list as a whole.
+    pub(crate) fn at(&self, set: &FieldPath, list: &str) -> FieldPath {
+        let list = set.field(list);
+        self.written_at.map_or_else(|| list.clone(), |i| list.index(i))
+    }
+}
+
+impl PluginConfig {
+    /// Where the entry stands, for a `pluginConfig` at `list`.
+    pub(crate) fn at(&self, list: &FieldPath) -> FieldPath {
+        self.written_at.map_or_else(|| list.clone(), |i| list.index(i))
+    }
+}
+
 impl Plugins {
     /// The sets that belong to an extension point each.
     pub(crate) fn at(&self, point: ExtensionPoint) -> &PluginSet {
@@ -197,29 +237,57 @@ impl Plugins {
         }
     }
 
+    /// As [`Plugins::at`].
+    pub(crate) fn at_mut(&mut self, point: ExtensionPoint) -> &mut PluginSet {
+        match point {
+            ExtensionPoint::PreEnqueue => &mut self.pre_enqueue,
+            ExtensionPoint::QueueSort => &mut self.queue_sort,
+            ExtensionPoint::PreFilter => &mut self.pre_filter,
+            ExtensionPoint::Filter => &mut self.filter,
+            ExtensionPoint::PostFilter => &mut self.post_filter,
+            ExtensionPoint::PreScore => &mut self.pre_score,
+            ExtensionPoint::Score => &mut self.score,
+            ExtensionPoint::Reserve => &mut self.reserve,
+            ExtensionPoint::Permit => &mut self.permit,
+            ExtensionPoint::PreBind => &mut self.pre_bind,
+            ExtensionPoint::Bind => &mut self.bind,
+            ExtensionPoint::PostBind => &mut self.post_bind,
+        }
+    }
+
     /// Every set, including the one for all points and those for placements.
     pub(crate) fn all_mut(&mut self) -> [&mut PluginSet; 15] {
+        self.named_mut().map(|(_, set)| set)
+    }
+
+    /// As [`Plugins::all_mut`], with the names of the fields.
+    pub(crate) fn named_mut(&mut self) -> [(&'static str, &mut PluginSet); 15] {
         [
-            &mut self.pre_enqueue,
-            &mut self.queue_sort,
-            &mut self.pre_filter,
-            &mut self.filter,
-            &mut self.post_filter,
-            &mut self.pre_score,
-            &mut self.score,
-            &mut self.reserve,
-            &mut self.permit,
-            &mut self.pre_bind,
-            &mut self.bind,
-            &mut self.post_bind,
-            &mut self.multi_point,
-            &mut self.placement_generate,
-            &mut self.placement_score,
+            ("preEnqueue", &mut self.pre_enqueue),
+            ("queueSort", &mut self.queue_sort),
+            ("preFilter", &mut self.pre_filter),
+            ("filter", &mut self.filter),
+            ("postFilter", &mut self.post_filter),
+            ("preScore", &mut self.pre_score),
+            ("score", &mut self.score),
+            ("reserve", &mut self.reserve),
+            ("permit", &mut self.permit),
+            ("preBind", &mut self.pre_bind),
+            ("bind", &mut self.bind),
+            ("postBind", &mut self.post_bind),
+            ("multiPoint", &mut self.multi_point),
+            ("placementGenerate", &mut self.placement_generate),
+            ("placementScore", &mut self.placement_score),
         ]
     }
 }
 
 impl PluginSet {
+    /// Whether the set lists `name` among what it switches on.
+    pub(crate) fn enables(&self, name: &str) -> bool {
+        self.enabled.iter().any(|plugin| plugin.name == name)
+    }
+
     /// Whether the set switches `name`, or everything, off.
     pub(crate) fn disables(&self, name: &str) -> bool {
         self.disabled.iter().any(|plugin| plugin.name == name || plugin.name == "*")

@@ -60,6 +60,8 @@ pub struct BindingReport {
     pub(crate) pod: PodUid,
     pub(crate) ticket: u64,
     pub(crate) outcome: BindOutcome,
+    /// What went wrong without harm.
+    pub(crate) notes: Vec<String>,
 }
 
 impl BindingReport {
@@ -85,7 +87,7 @@ impl BindingCycle {
         &self.node
     }
 
-    /// Runs PreBind, Bind and PostBind. Plugins that panic fail this binding
+    /// Runs PreBind, Bind (by an extender, if one binds) and PostBind. Plugins that panic fail this binding
     /// only. A cycle that the core calls off ends before Bind: it looks
     /// whenever it is polled.
     pub async fn run(
@@ -94,8 +96,9 @@ impl BindingCycle {
         observer: &mut (dyn Observer + Send),
     ) -> BindingReport {
         let ctx = BindCtx { pod: &self.pod, node: &self.node, state: &self.state, world };
-        let outcome = run_binding(&self.profile, ctx, &self.recall, observer).await;
-        BindingReport { pod: self.pod.uid.clone(), ticket: self.ticket, outcome }
+        let mut notes = Vec::new();
+        let outcome = run_binding(&self.profile, ctx, &self.recall, observer, &mut notes).await;
+        BindingReport { pod: self.pod.uid.clone(), ticket: self.ticket, outcome, notes }
     }
 }
 

@@ -6,14 +6,18 @@ use steersman_api::node_info::NodeIdx;
 use steersman_api::pod::PodInfo;
 use steersman_framework::cluster::Cluster;
 use steersman_framework::diagnosis::{Diagnosis, NodeRejection, OthersRejection};
+use steersman_framework::extender::ExtenderError;
 use steersman_framework::extensions::NodeScore;
-use steersman_framework::observer::Observer;
+use steersman_framework::observer::{Observer, Outcome, Phase};
+use steersman_framework::point::ExtensionPoint;
 use steersman_framework::state::CycleState;
+use steersman_framework::verdict::Rejection;
 
 use crate::profile::{PluginSet, Profile};
 use crate::queue::Nominations;
 use crate::runner::{
-    Failed, FilterSet, NoNodes, NodeAnswer, Plight, Prepared, Remedy, post_filter, pre_filter,
+    Asked, AttemptError, Failed, FilterSet, NoNodes, NodeAnswer, Plight, Prepared, Remedy, phase,
+    post_filter, pre_filter,
 };
 
 /// What a cycle reads.
@@ -73,6 +77,8 @@ pub(crate) struct Filtered {
     pub(crate) skip: PluginSet,
     /// How many nodes were looked at.
     pub(crate) n_evaluated: usize,
+    /// What went wrong without harm.
+    pub(crate) notes: Vec<String>,
 }
 
 impl Inputs<'_> {
@@ -82,13 +88,14 @@ impl Inputs<'_> {
         state: &mut CycleState,
         sampling: Sampling,
         observer: &mut dyn Observer,
-    ) -> Result<Filtered, Failed> {
+    ) -> Result<Filtered, AttemptError> {
         let mut filtered = Filtered {
             feasible: Vec::new(),
             diagnosis: Diagnosis { n_nodes: self.cluster.nodes().len(), ..Diagnosis::default() },
             rejected_by: PluginSet::default(),
             skip: PluginSet::default(),
             n_evaluated: 0,
+            notes: Vec::new(),
         };
         if self.cluster.nodes().is_empty() {
             // No plugin is asked; the first node may help as far as any that
@@ -110,27 +117,73 @@ impl Inputs<'_> {
         // Room may have been made on the nominated node: no other is looked at
         // while it fits there.
         if let Some(idx) = self.nominated_node() {
-            self.check(&filters, state, idx, &mut filtered, observer)?;
-            filtered.n_evaluated = 1;
-            if !filtered.feasible.is_empty() {
-                self.finish(&mut filtered);
-                return Ok(filtered);
-            }
+            let mut nodes = std::iter::once(idx);
+            self.look(&filters, &mut nodes, usize::MAX, state, &mut filtered, observer)?;
+            self.ask_extenders(&mut filtered)?;
         }
-        for idx in self.candidates(&prepared, sampling.start) {
-            if filtered.feasible.len() >= sampling.wanted {
-                break;
-            }
-            self.check(&filters, state, idx, &mut filtered, observer)?;
-            filtered.n_evaluated += 1;
+        if filtered.feasible.is_empty() {
+            let mut nodes = self.candidates(&prepared, sampling.start);
+            self.look(&filters, &mut *nodes, sampling.wanted, state, &mut filtered, observer)?;
+            self.ask_extenders(&mut filtered)?;
         }
         self.finish(&mut filtered);
         Ok(filtered)
     }
 
+    /// Asks the filters about nodes until enough are feasible.
+    fn look(
+        &self,
+        filters: &FilterSet<'_>,
+        nodes: &mut dyn Iterator<Item = NodeIdx>,
+        wanted: usize,
+        state: &CycleState,
+        filtered: &mut Filtered,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Failed> {
+        let n_plugins = self.profile.filter.len();
+        phase(ExtensionPoint::Filter, self.pod, n_plugins, observer, |observer| {
+            let looked = self.check_until(filters, nodes, wanted, state, filtered, observer);
+            filters.tell_asked(observer);
+            looked
+        })
+    }
+
+    fn check_until(
+        &self,
+        filters: &FilterSet<'_>,
+        nodes: &mut dyn Iterator<Item = NodeIdx>,
+        wanted: usize,
+        state: &CycleState,
+        filtered: &mut Filtered,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Failed> {
+        while filtered.feasible.len() < wanted
+            && let Some(idx) = nodes.next()
+        {
+            self.check(filters, state, idx, filtered, observer)?;
+            filtered.n_evaluated += 1;
+        }
+        Ok(())
+    }
+
+    /// Lets the extenders say which of the feasible nodes they accept.
+    fn ask_extenders(&self, filtered: &mut Filtered) -> Result<(), ExtenderError> {
+        let Some(slot) = self.profile.extender_slot() else { return Ok(()) };
+        let Filtered { feasible, diagnosis, notes, .. } = filtered;
+        if self.asked().narrow(feasible, diagnosis, notes)? {
+            filtered.rejected_by.insert(slot);
+        }
+        Ok(())
+    }
+
+    /// What extenders are asked about.
+    pub(crate) fn asked(&self) -> Asked<'_> {
+        Asked { extenders: &self.profile.extenders, pod: self.pod, cluster: self.cluster }
+    }
+
     fn filters(&self, skip: PluginSet) -> FilterSet<'_> {
         let Self { profile, pod, cluster, nominations, .. } = *self;
-        FilterSet { profile, skip, pod, cluster, nominations }
+        FilterSet::new(profile, skip, pod, cluster, nominations)
     }
 
     /// Asks what can be done about a pod that fits nowhere; what the plugins
@@ -152,10 +205,27 @@ impl Inputs<'_> {
             nominated: self.nominated_to(),
             lot: self.lot,
         };
-        let mut remedy = post_filter(plight, observer);
+        let mut remedy = self.post_filter(plight, observer);
         filtered.diagnosis.post_filter_message = std::mem::take(&mut remedy.message);
         // The diagnosis names the plugins that rejected nodes as they are.
         filtered.rejected_by.insert_all(remedy.in_the_way);
+        remedy
+    }
+
+    fn post_filter(&self, plight: Plight<'_>, observer: &mut dyn Observer) -> Remedy {
+        if self.profile.post_filter.is_empty() {
+            return post_filter(plight, observer);
+        }
+        let phase = Phase { point: ExtensionPoint::PostFilter, pod: self.pod };
+        observer.phase_begins(phase);
+        let remedy = post_filter(plight, observer);
+        let unhelpful = Rejection::unschedulable(remedy.message.clone());
+        let outcome = match &remedy {
+            Remedy { nominate: Some(_), .. } => Outcome::Success,
+            Remedy { failed: true, message, .. } => Outcome::Error(message),
+            _ => Outcome::Rejected(&unhelpful),
+        };
+        observer.phase_ends(phase, outcome);
         remedy
     }
 

@@ -10,7 +10,7 @@ use steersman_framework::state::CycleState;
 use steersman_framework::verdict::Preemption;
 
 use crate::cycle::{Inputs, Sampling};
-use crate::runner::{Failed, score};
+use crate::runner::{AttemptError, score};
 
 /// See the module documentation.
 #[derive(Clone, Debug, Default)]
@@ -29,13 +29,16 @@ pub struct NodeEvaluation {
     /// By plugin, normalised and weighted. Plugins that skipped the pod are
     /// missing.
     pub scores: BTreeMap<&'static str, i64>,
+    /// By extender, weighted and in the range of scores.
+    pub extenders: BTreeMap<String, i64>,
     /// Their sum.
     pub total: i64,
 }
 
 impl Inputs<'_> {
     /// Evaluates every node; only the nominated one, while the pod fits there.
-    pub(crate) fn evaluate(&self, observer: &mut dyn Observer) -> Result<Evaluation, Failed> {
+    /// Extenders are asked.
+    pub(crate) fn evaluate(&self, observer: &mut dyn Observer) -> Result<Evaluation, AttemptError> {
         let mut state = CycleState::new();
         let mut filtered = self.filter(&mut state, Sampling::ALL, observer)?;
         if filtered.feasible.is_empty() {
@@ -46,13 +49,20 @@ impl Inputs<'_> {
                 preemption: remedy.preempt,
             });
         }
-        let table =
-            score(self.profile, self.pod, self.cluster, &mut state, &filtered.feasible, observer)?;
+        let feasible = &filtered.feasible;
+        let mut table =
+            score(self.profile, self.pod, self.cluster, &mut state, feasible, observer)?;
+        let by_extender = self.asked().prioritize(feasible, &mut filtered.notes);
+        for (_, scores) in &by_extender {
+            table.add(scores);
+        }
         let nodes = self.cluster.nodes();
         let rows = table.totals.iter().enumerate().filter_map(|(row, total)| {
             let by_plugin = table.by_plugin.iter();
             let scores = by_plugin.map(|(plugin, scores)| (*plugin, scores[row])).collect();
-            let evaluation = NodeEvaluation { scores, total: total.score };
+            let by_extender = by_extender.iter();
+            let extenders = by_extender.map(|(name, scores)| (name.clone(), scores[row])).collect();
+            let evaluation = NodeEvaluation { scores, extenders, total: total.score };
             Some((nodes.get(total.node)?.name().clone(), evaluation))
         });
         Ok(Evaluation { feasible: rows.collect(), diagnosis: filtered.diagnosis, preemption: None })

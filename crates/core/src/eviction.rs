@@ -55,6 +55,13 @@ impl Eviction {
     }
 }
 
+impl EvictionReport {
+    /// Whether all evictions were requested.
+    pub fn succeeded(&self) -> bool {
+        self.failed.is_none()
+    }
+}
+
 /// The note of the event `Preempted` about a victim.
 pub fn preempted_note(preemptor: &PodInfo, node: &Name) -> String {
     format!("Preempted by pod {} on node {node}", preemptor.uid)

@@ -29,6 +29,7 @@ mod eviction;
 mod pods;
 mod profile;
 mod queue;
+mod record;
 mod runner;
 mod scheduler;
 
@@ -37,5 +38,9 @@ pub use evaluate::{Evaluation, NodeEvaluation};
 pub use event::{Attempt, Effect, Event, FailureReason, Outcome};
 pub use eviction::{Eviction, EvictionReport, preempted_note};
 pub use profile::ProfileError;
-pub use queue::{Place, QueueCounts};
-pub use scheduler::{PendingPod, Scheduler, Setup, SetupError, WakeCount};
+pub use queue::{Incoming, Place, QueueCounts};
+pub use record::Record;
+pub use scheduler::{
+    BindingState, EventLabel, PendingPod, PodState, PodStates, Scheduler, Setup, SetupError, Stats,
+    WaitState, WakeCount,
+};

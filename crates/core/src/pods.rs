@@ -8,7 +8,7 @@
 //!                                                                       removed
 //! ```
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use steersman_api::key::{ObjectKey, PodUid};
@@ -44,9 +44,11 @@ pub(crate) enum PlacedState {
 #[derive(Debug, Default)]
 pub(crate) struct PodTable {
     placed: HashMap<PodUid, Placed>,
+    /// Those that the watch has not shown on their node.
+    unconfirmed: BTreeSet<PodUid>,
     uids: HashMap<ObjectKey, PodUid>,
     /// Pods in [`PlacedState::Accepted`] that may expire.
-    expiring: std::collections::BTreeSet<(Time, PodUid)>,
+    expiring: BTreeSet<(Time, PodUid)>,
 }
 
 impl PodTable {
@@ -56,6 +58,16 @@ impl PodTable {
 
     pub(crate) fn len(&self) -> usize {
         self.placed.len()
+    }
+
+    /// How many of them the watch has not shown on their node yet.
+    pub(crate) fn assumed_count(&self) -> usize {
+        self.unconfirmed.len()
+    }
+
+    /// Those, by UID.
+    pub(crate) fn assumed(&self) -> impl Iterator<Item = &Placed> {
+        self.unconfirmed.iter().filter_map(|uid| self.placed.get(uid))
     }
 
     /// Every pod that takes room, in no order that means anything.
@@ -92,6 +104,9 @@ impl PodTable {
     ) -> Option<Placed> {
         let old = self.remove(cluster, &pod.uid);
         cluster.add_pod(pod.clone(), &node);
+        if state != PlacedState::Bound {
+            self.unconfirmed.insert(pod.uid.clone());
+        }
         self.placed.insert(pod.uid.clone(), Placed { pod, node, state, latest: None });
         old
     }
@@ -126,6 +141,7 @@ impl PodTable {
     /// Takes a pod off its node.
     pub(crate) fn remove(&mut self, cluster: &mut Cluster, uid: &PodUid) -> Option<Placed> {
         let placed = self.placed.remove(uid)?;
+        self.unconfirmed.remove(uid);
         if let PlacedState::Accepted { expires: Some(expires) } = placed.state {
             self.expiring.remove(&(expires, uid.clone()));
         }

@@ -7,6 +7,7 @@ use steersman_api::name::Name;
 use steersman_api::pod::PodInfo;
 use steersman_config::Profile as ProfileConfig;
 use steersman_framework::events::{ClusterEvent, EnqueueExtensions};
+use steersman_framework::extender::{EXTENDERS, Roles};
 use steersman_framework::extensions::{
     Bind, Extensions, Filter, Permit, PostBind, PostFilter, PreBind, PreEnqueue, PreFilter,
     PreScore, QueueSort, Reserve, ScorePlugin,
@@ -16,6 +17,8 @@ use steersman_framework::registry::{Build, InitCtx, Registry};
 use steersman_framework::shared::Shared;
 use steersman_framework::signature::{Sign, Signable, Signature, SignatureBuilder};
 use thiserror::Error;
+
+use crate::runner::Extenders;
 
 /// A plugin's place in its profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,8 +46,11 @@ impl PluginSet {
     }
 }
 
-/// How many plugins a profile may have: as many as a [`PluginSet`] holds.
-const MAX_PLUGINS: usize = 128;
+/// How many plugins a profile may have: as many as a [`PluginSet`] holds, less
+/// one place for the extenders.
+const MAX_PLUGINS: usize = 127;
+/// The place of the extenders, which no plugin has.
+const LAST_PLUGIN: u8 = 127;
 
 /// One plugin at one extension point.
 pub(crate) struct Slot<T: ?Sized> {
@@ -89,6 +95,8 @@ pub(crate) struct Profile {
     /// What of a pod the plugins with Filter or Score read; `None` when one of
     /// them does not say.
     pub(crate) sign: Option<Vec<Arc<dyn Sign>>>,
+    /// The extenders, the same in all profiles.
+    pub(crate) extenders: Extenders,
 }
 
 /// Why a profile cannot be set up.
@@ -141,7 +149,7 @@ impl Profile {
         for name in names {
             match make(config, name, registry, shared) {
                 Ok(Some(extensions)) => {
-                    let idx = PluginIdx(u8::try_from(made.len()).expect("up to 128 plugins"));
+                    let idx = PluginIdx(u8::try_from(made.len()).expect("up to 127 plugins"));
                     made.push(Made { idx, name, extensions });
                 }
                 Ok(None) => planned.push(name),
@@ -177,8 +185,31 @@ impl Profile {
             post_bind: points.at(ExtensionPoint::PostBind, |e| &e.post_bind),
             wake: made.iter().map(Made::wake).collect(),
             sign: points.sign(),
+            extenders: Extenders::default(),
         };
         Ok((built, planned))
+    }
+
+    /// The same profile, in which extenders have a say.
+    #[must_use]
+    pub(crate) fn with_extenders(mut self, extenders: &Extenders) -> Self {
+        self.extenders = extenders.clone();
+        if let Some(slot) = self.extender_slot() {
+            self.wake.push(WakeSlot { idx: slot, name: EXTENDERS, hints: None });
+        }
+        self
+    }
+
+    /// Whether several feasible nodes are of any use: they are compared, or
+    /// extenders choose from them. Otherwise the first one will do.
+    pub(crate) fn compares_nodes(&self) -> bool {
+        !self.score.is_empty() || self.extenders.any_has(Roles::FILTER | Roles::PRIORITIZE)
+    }
+
+    /// What stands for the extenders among the plugins that rejected a pod;
+    /// `None` without extenders.
+    pub(crate) fn extender_slot(&self) -> Option<PluginIdx> {
+        (!self.extenders.is_empty()).then_some(PluginIdx(LAST_PLUGIN))
     }
 
     /// The names of the plugins in `set`, sorted.
@@ -199,6 +230,7 @@ impl Profile {
     pub(crate) fn rejecting(&self) -> PluginSet {
         let gates = self.pre_enqueue.iter().map(|s| s.idx);
         let takers = self.reserve.iter().map(|s| s.idx).chain(self.permit.iter().map(|s| s.idx));
+        let takers = takers.chain(self.extender_slot().filter(|_| self.extenders.may_reject()));
         gates.chain(takers).fold(self.judges(), |mut set, idx| {
             set.insert(idx);
             set
@@ -206,8 +238,12 @@ impl Profile {
     }
 
     /// What of `pod` this profile's plugins read; `None` when a plugin does not
-    /// say, or cannot for this pod.
+    /// say, or cannot for this pod, or extenders have a say.
     pub(crate) fn signature(&self, pod: &PodInfo) -> Option<Signature> {
+        if !self.extenders.is_empty() {
+            // They may look at anything.
+            return None;
+        }
         let mut builder = SignatureBuilder::new();
         builder.part("schedulerName", &self.scheduler_name);
         for sign in self.sign.as_ref()? {
@@ -216,6 +252,11 @@ impl Profile {
             }
         }
         Some(builder.finish())
+    }
+
+    /// The name of a plugin.
+    pub(crate) fn name(&self, plugin: PluginIdx) -> Option<&'static str> {
+        self.wake.iter().find(|w| w.idx == plugin).map(|w| w.name)
     }
 
     /// The place of a plugin.

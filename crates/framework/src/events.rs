@@ -229,7 +229,13 @@ impl Change {
             Self::UnscheduledPod { old, new } => {
                 (EventResource::UNSCHEDULED_POD, actions(old, new, |o, n| pod_actions(o, n)))
             }
-            Self::TargetPod { old, new } => (EventResource::TARGET_POD, pod_actions(old, new)),
+            Self::TargetPod { old, new } => {
+                let mut actions = pod_actions(old, new);
+                if actions.is_empty() && whole_spec_differs(old, new) {
+                    actions = ActionType::UPDATE_OTHER;
+                }
+                (EventResource::TARGET_POD, actions)
+            }
             Self::Object { old, new } => {
                 let resource = new.as_ref().or(old.as_ref())?.resource();
                 let actions = actions(old, new, |_, _| ActionType::UPDATE_OTHER);
@@ -284,11 +290,33 @@ fn pod_actions(old: &PodInfo, new: &PodInfo) -> ActionType {
     );
     let changed = old.spec != new.spec
         || old.terminating != new.terminating
-        || old.controller != new.controller;
+        || old.controller != new.controller
+        || annotations_differ(old, new);
     if actions.is_empty() && changed {
         actions = ActionType::UPDATE_OTHER;
     }
     actions
+}
+
+/// Annotations are known only where somebody outside looks at them.
+fn annotations_differ(old: &PodInfo, new: &PodInfo) -> bool {
+    let of = |pod: &PodInfo| {
+        let annotations = pod.object.as_ref()?.metadata.annotations.clone();
+        annotations.filter(|annotations| !annotations.is_empty())
+    };
+    match (&old.object, &new.object) {
+        (Some(before), Some(after)) if Arc::ptr_eq(before, after) => false,
+        (Some(_), Some(_)) => of(old) != of(new),
+        _ => false,
+    }
+}
+
+/// Whether parts of the spec changed that no plugin reads.
+fn whole_spec_differs(old: &PodInfo, new: &PodInfo) -> bool {
+    match (&old.object, &new.object) {
+        (Some(before), Some(after)) => !Arc::ptr_eq(before, after) && before.spec != after.spec,
+        _ => false,
+    }
 }
 
 /// Whether `after` is smaller than `before` in some resource.

@@ -18,7 +18,7 @@ use crate::signature::{Scope, Sign};
 use crate::state::CycleState;
 use crate::verdict::{
     BindVerdict, FilterVerdict, PermitVerdict, PluginError, PostFilterVerdict, PreBindVerdict,
-    PreEnqueueVerdict, PreFilterVerdict, PreScoreVerdict, ReserveVerdict, Score,
+    PreEnqueueVerdict, PreFilterVerdict, PreScoreVerdict, Preemption, ReserveVerdict, Score,
 };
 use crate::world::ClusterWriter;
 
@@ -243,6 +243,14 @@ pub trait WhatIf {
     /// # Errors
     /// A plugin failed.
     fn filter(&self, state: &CycleState, node: &NodeInfo) -> Result<FilterVerdict, PluginError>;
+
+    /// What the extenders make of `candidates`, the ways to make room that were
+    /// found: they may leave out some and evict others. Victims that come back
+    /// stand in no particular order, and are at least one each.
+    ///
+    /// # Errors
+    /// An extender that may not be ignored failed.
+    fn ask_extenders(&self, candidates: Vec<Preemption>) -> Result<Vec<Preemption>, PluginError>;
 }
 
 /// See [`ExtensionPoint::PreScore`].

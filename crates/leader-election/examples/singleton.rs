@@ -2,53 +2,79 @@
 //! that goes up by one a second, whichever replica does it.
 //!
 //! Start it several times (in a cluster: as a Deployment with several replicas,
-//! whose service account may get, create and update `leases` and `configmaps`,
-//! and create `events`), and kill, freeze (`kill -STOP`) or cut off whichever
-//! works:
+//! whose service account may get, create and update `leases`, get, create and
+//! patch `configmaps`, and create `events`), and kill, freeze (`kill -STOP`) or
+//! cut off whichever works:
 //!
 //! ```sh
 //! cargo run -p steersman-leader-election --example singleton &
 //! cargo run -p steersman-leader-election --example singleton &
-//! kubectl get configmap singleton -o jsonpath='{.data}' --watch
 //! ```
+//!
+//! An argument says how many seconds the lease lasts (15 if there is none): how
+//! long the others wait for one that does not answer any more.
 //!
 //! Three things make it right. The work runs under the election, so that it is
 //! dropped when the lease is lost. Its client has a fence, so that a replica that
 //! was frozen between a decision and a write does not write any more. And the
 //! program exits when it lost the lease, to begin again from nothing.
 
+use std::io::IsTerminal as _;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use http::Request;
 use kube::client::ClientBuilder;
 use kube::{Client, Config as KubeConfig};
 use serde_json::{Value, json};
-use steersman_leader_election::{Config, Election, Leadership, Observer, unique_identity};
+use steersman_leader_election::{Config, Election, Leadership, Observer, Timing, unique_identity};
+use tracing_subscriber::EnvFilter;
 
 const PATH: &str = "/api/v1/namespaces/default/configmaps";
 
-fn main() -> anyhow::Result<()> {
-    tracing_subscriber::fmt().init();
-    tokio::runtime::Runtime::new()?.block_on(Box::pin(serve()))
+fn main() -> ExitCode {
+    // What the library says is for programs whose logs are read later.
+    let filter = EnvFilter::new("warn,singleton=info");
+    let output = tracing_subscriber::fmt().with_env_filter(filter).with_target(false);
+    output.with_ansi(std::io::stdout().is_terminal()).init();
+    let name = format!("process-{}", std::process::id());
+    match run(&name) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{name} ends: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
-async fn serve() -> anyhow::Result<()> {
+fn run(name: &str) -> anyhow::Result<()> {
+    let seconds = std::env::args().nth(1).map_or(Ok(15), |text| text.parse());
+    let seconds = seconds.context("usage: singleton [SECONDS OF THE LEASE]")?;
+    tokio::runtime::Runtime::new()?.block_on(Box::pin(serve(name, seconds)))
+}
+
+async fn serve(name: &str, seconds: u32) -> anyhow::Result<()> {
     let mut kube = KubeConfig::infer().await?;
     // Tries have a rhythm of their own.
     kube.default_retry = false;
-    let identity = unique_identity(&format!("process-{}", std::process::id()));
+    let identity = unique_identity(name);
     let mut config = Config::lease("default", "singleton", identity.clone());
+    let lease = Duration::from_secs(seconds.into());
+    // In proportions that have proved themselves.
+    config.timing = Timing::new(lease, lease * 2 / 3, lease * 2 / 15)?;
     config.component = "singleton".to_owned();
-    let election = Election::new(Client::try_from(kube.clone())?, config)?
-        .with_observer(Arc::new(Announcer { identity }));
+    let announcer = Announcer { name: name.to_owned(), identity };
+    let election =
+        Election::new(Client::try_from(kube.clone())?, config)?.with_observer(Arc::new(announcer));
 
     // One after the other, and not `Election::run`, to stop cleanly at Ctrl-C.
     let mut term = tokio::select! {
         term = election.acquire() => term,
         _ = tokio::signal::ctrl_c() => return Ok(()),
     };
-    let work = count(kube, term.leadership());
+    let work = count(name, kube, term.leadership());
     let outcome = tokio::select! {
         // An error if the lease is lost, or if the work fails.
         outcome = term.hold(work) => outcome?,
@@ -60,7 +86,7 @@ async fn serve() -> anyhow::Result<()> {
 }
 
 /// The work: nothing else may write the number meanwhile.
-async fn count(kube: KubeConfig, leadership: Leadership) -> anyhow::Result<()> {
+async fn count(name: &str, kube: KubeConfig, leadership: Leadership) -> anyhow::Result<()> {
     let client = ClientBuilder::try_from(kube)?.with_layer(&leadership.fence()).build();
     let mut number = match read(&client).await {
         Ok(number) => number,
@@ -77,7 +103,7 @@ async fn count(kube: KubeConfig, leadership: Leadership) -> anyhow::Result<()> {
         let change = json!({ "data": { "number": number.to_string() } });
         let patch = Request::patch(format!("{PATH}/singleton"));
         send(&client, patch, &change).await?;
-        tracing::info!(number, "counted");
+        tracing::info!("{name} counted to {number}");
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
 }
@@ -99,23 +125,24 @@ async fn send(
     client.request::<Value>(request.map_err(kube::Error::HttpError)?).await.map(drop)
 }
 
-/// Says who leads.
+/// Says who works.
 struct Announcer {
+    name: String,
     identity: String,
 }
 
 impl Observer for Announcer {
     fn started_leading(&self) {
-        tracing::info!("this replica works now");
+        tracing::info!("{} works now", self.name);
     }
 
     fn stopped_leading(&self) {
-        tracing::info!("this replica works no more");
+        tracing::info!("{} works no more", self.name);
     }
 
     fn new_leader(&self, identity: &str) {
         if identity != self.identity {
-            tracing::info!(leader = identity, "standing by");
+            tracing::info!("{} stands by: {identity} works", self.name);
         }
     }
 }

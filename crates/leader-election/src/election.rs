@@ -138,8 +138,8 @@ impl Election {
     /// within a tokio runtime with time. To give up, drop the future.
     pub async fn acquire(self) -> Term {
         let Config { namespace, name, kind, identity, timing, component } = self.config;
-        let lock = format!("{kind} {namespace}/{name}");
-        tracing::info!(lock, identity, "attempting to acquire the leader lease");
+        let described = format!("{kind} {namespace}/{name}");
+        tracing::info!(lock = described, identity, "attempting to acquire the leader lease");
         let runner = Runner {
             elector: Elector::new(identity.clone(), timing, seed(&identity)),
             lock: Lock::new(&self.client, kind, &namespace, &name),
@@ -149,6 +149,7 @@ impl Election {
             clock: self.clock,
             monitor: self.monitor,
             lead: None,
+            described,
             complaint: String::new(),
         };
         runner.acquire().await

@@ -1,5 +1,6 @@
 //! Keeps writes in that were not sent in time.
 
+use std::future::poll_fn;
 use std::task::{Context, Poll};
 
 use futures::future::{BoxFuture, FutureExt, TryFutureExt, ready};
@@ -12,7 +13,9 @@ use crate::leadership::Leadership;
 /// A layer for an HTTP client, such as one of `kube::client::ClientBuilder`:
 /// reads always pass, writes only while the term runs. The question is asked for
 /// each request when it is sent, so a process that was frozen between a decision
-/// and its request does not act on it any more.
+/// and its request does not act on it any more. It is asked again whenever a
+/// request goes on: one that still waits for a connection or a token when the term
+/// ends is not sent either, and one that has been sent is not waited for.
 #[derive(Clone, Debug)]
 pub struct Fence {
     leadership: Leadership,
@@ -25,10 +28,16 @@ pub struct Fenced<S> {
     inner: S,
 }
 
-/// A write was not sent, because the term is over.
+/// The term is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("not sent: this process is not the leader any more")]
-pub struct FencedOut;
+pub enum FencedOut {
+    /// A write was not begun.
+    #[error("not sent: this process is not the leader any more")]
+    Unsent,
+    /// A write was under way. It may have arrived.
+    #[error("given up before an answer: this process is not the leader any more")]
+    Unanswered,
+}
 
 impl Fence {
     pub(crate) fn new(leadership: Leadership) -> Self {
@@ -60,10 +69,21 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        if writes(request.method()) && !self.leadership.still_valid() {
-            return ready(Err(FencedOut.into())).boxed();
+        if !writes(request.method()) {
+            return self.inner.call(request).map_err(Into::into).boxed();
         }
-        self.inner.call(request).map_err(Into::into).boxed()
+        if !self.leadership.still_valid() {
+            return ready(Err(FencedOut::Unsent.into())).boxed();
+        }
+        let leadership = self.leadership.clone();
+        let mut answer = Box::pin(self.inner.call(request));
+        let fenced = poll_fn(move |cx| {
+            if !leadership.still_valid() {
+                return Poll::Ready(Err(FencedOut::Unanswered.into()));
+            }
+            answer.as_mut().poll(cx).map_err(Into::into)
+        });
+        fenced.boxed()
     }
 }
 

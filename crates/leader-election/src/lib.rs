@@ -24,6 +24,7 @@
 //! - [`Elector`]: the rules, as a machine without time or IO of its own.
 //!
 //! It does not take part in coordinated leader election (`LeaseCandidate`).
+//! `examples/singleton.rs` is a whole program.
 //!
 //! ```no_run
 //! use steersman_leader_election::{Config, Election, unique_identity};

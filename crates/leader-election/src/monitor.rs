@@ -8,8 +8,9 @@ use thiserror::Error;
 
 use crate::clock::Clock;
 
-/// A view of one election, for metrics, health checks and curiosity. It goes on
-/// to answer when the election is over.
+/// A view of one election, for metrics, health checks and curiosity. It answers
+/// from before the first try, when nothing is known yet and the process is a
+/// candidate like any other, and goes on to answer when the election is over.
 #[derive(Clone, Debug)]
 pub struct Monitor {
     name: Arc<str>,
@@ -47,8 +48,26 @@ pub(crate) struct State {
 }
 
 impl Monitor {
+    /// What Kubernetes' components call the health check that [`check`](Self::check)
+    /// answers.
+    pub const CHECK_NAME: &'static str = "leaderElection";
+
+    /// How much longer than the lease duration Kubernetes' components let pass.
+    pub const TOLERANCE: Duration = Duration::from_secs(20);
+
     pub(crate) fn new(name: &str, lease_duration: Duration, clock: Arc<dyn Clock>) -> Self {
         Self { name: name.into(), lease_duration, clock, state: Arc::default() }
+    }
+
+    /// The name of the lock: the label `name` of its metrics.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether this process takes itself for the leader. For people and metrics:
+    /// who wants to know whether to act asks [`Leadership`](crate::Leadership).
+    pub fn is_leader(&self) -> bool {
+        self.state.lock().metrics.is_leader
     }
 
     /// The holder of the lock when it was last seen; `None` when it had none.
@@ -67,7 +86,8 @@ impl Monitor {
     /// Fails when this process took itself for the leader and did not renew for
     /// longer than the lease duration and `tolerance` together. It should have
     /// given up long before; that it has not means that something is stuck, and
-    /// only a restart helps. Kubernetes' components tolerate 20 seconds.
+    /// only a restart helps. Who stands by is healthy, however long it takes.
+    /// [`TOLERANCE`](Self::TOLERANCE) is what others use.
     ///
     /// # Errors
     /// See above.

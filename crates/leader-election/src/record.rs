@@ -58,8 +58,9 @@ impl Record {
         }
     }
 
-    /// Writes the `spec` of a `Lease`, and leaves fields alone that are none of
-    /// ours.
+    /// Writes the `spec` of a `Lease`, and leaves fields alone that it does not
+    /// know. Those of coordinated leader election go: they would say that whoever
+    /// coordinates it chose this holder.
     pub(crate) fn write_lease_spec(&self, spec: &mut Map<String, Value>) {
         let micro = |time: Option<Timestamp>| time.map(|t| format!("{t:.6}"));
         let fields = [
@@ -69,6 +70,9 @@ impl Record {
             ("renewTime", json!(micro(self.renew_time))),
             ("leaseTransitions", json!(self.transitions)),
         ];
+        for coordinated in ["preferredHolder", "strategy"] {
+            spec.remove(coordinated);
+        }
         spec.extend(fields.map(|(name, value)| (name.to_owned(), value)));
     }
 
@@ -116,12 +120,14 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_keeps_fields_of_others() {
+    fn a_lease_keeps_fields_of_others_but_not_those_of_a_coordinated_election() {
         let mut spec = Map::new();
         spec.insert("strategy".to_owned(), json!("OldestEmulationVersion"));
+        spec.insert("preferredHolder".to_owned(), json!("b_2"));
+        spec.insert("shard".to_owned(), json!(7));
         record().write_lease_spec(&mut spec);
         let spec = Value::Object(spec);
-        expect![[r#"{"acquireTime":"2026-01-02T03:04:05.123456Z","holderIdentity":"a_1","leaseDurationSeconds":15,"leaseTransitions":3,"renewTime":"2026-01-02T03:04:07.000000Z","strategy":"OldestEmulationVersion"}"#]]
+        expect![[r#"{"acquireTime":"2026-01-02T03:04:05.123456Z","holderIdentity":"a_1","leaseDurationSeconds":15,"leaseTransitions":3,"renewTime":"2026-01-02T03:04:07.000000Z","shard":7}"#]]
         .assert_eq(&spec.to_string());
         let read = Record::from_lease_spec(&spec);
         assert_eq!((read.holder.as_str(), read.transitions), ("a_1", 3));

@@ -28,6 +28,8 @@ pub(crate) struct Runner {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) monitor: Monitor,
     pub(crate) lead: Option<Lead>,
+    /// The lock, for people.
+    pub(crate) described: String,
     /// What was said last about a failure, to say it once.
     pub(crate) complaint: String,
 }
@@ -46,6 +48,11 @@ impl Drop for Lead {
         self.observer.stopped_leading();
     }
 }
+
+/// Two programs that share a lock by mistake look like one that does nothing.
+const STANDING_BY: &str = "standing by for as long as another holds the lock; programs that are to \
+    work at the same time need locks of different names (a Kubernetes component's flag: \
+    --leader-elect-resource-name)";
 
 impl Runner {
     /// Competes until it leads.
@@ -172,7 +179,9 @@ impl Runner {
         };
         let leader = record.holder.clone();
         if self.monitor.update(State { metrics, leader, observed }) {
-            tracing::info!(leader = record.holder, "new leader elected");
+            if self.lead.is_none() && record.holder != self.identity {
+                tracing::info!(lock = self.described, leader = record.holder, "{STANDING_BY}");
+            }
             self.observer.new_leader(&record.holder);
         }
     }

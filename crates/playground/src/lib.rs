@@ -36,3 +36,6 @@ pub use controller::Controller;
 pub use decisions::{Decision, decisions};
 pub use kubeconfig::CONTEXT;
 pub use playground::{Config, Failed, Running, SchedulerConfig, StartError, start};
+/// What [`Config`] is made of, so that who starts a playground needs no other
+/// crate for it.
+pub use steersman_apiserver::{Audit, AuditLog, Authorization, Record};

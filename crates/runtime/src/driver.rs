@@ -2,6 +2,7 @@
 //! its effects on their way. Waits for nothing but the next event, so it can
 //! have a thread of its own.
 
+use std::collections::BTreeSet;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,18 +12,19 @@ use steersman_core::{
     Attempt, BindingCycle, Effect, Event, Eviction, FailureReason, Outcome, Scheduler,
     preempted_note,
 };
-use steersman_framework::observer::{Observer, Unobserved};
+use steersman_framework::observer::Observers;
 use steersman_framework::world::ClusterWriter;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::counters::Counters;
 use crate::evict::Evictor;
-use crate::inspect::Desk;
-use crate::listener::Listener;
+use crate::inspect::{Desk, Moment, Question};
+use crate::listener::{BindingObservers, Listener};
 use crate::record::{Recorder, What};
 use crate::reflector::Batch;
 use crate::status::StatusBoard;
@@ -44,8 +46,8 @@ pub(crate) struct Driver {
     scheduler: Scheduler,
     outlets: Outlets,
     changes: mpsc::Receiver<Batch>,
-    reports: mpsc::UnboundedReceiver<Event>,
-    reporter: mpsc::UnboundedSender<Event>,
+    reports: mpsc::UnboundedReceiver<Report>,
+    reporter: mpsc::UnboundedSender<Report>,
     /// Binding cycles and evictions under way; dropped with the driver.
     tasks: JoinSet<()>,
     n_under_way: usize,
@@ -55,6 +57,14 @@ pub(crate) struct Driver {
     looked_at_timers: Instant,
     drain: Duration,
     desk: Desk,
+    /// Whether the listener wants to know how long things take.
+    measures: bool,
+}
+
+/// The end of work that ran beside the core.
+struct Report {
+    event: Event,
+    took: Duration,
 }
 
 /// What to do with a pod's nomination when an attempt failed without a word
@@ -72,17 +82,25 @@ const TICK: Duration = Duration::from_millis(1);
 
 impl Driver {
     /// A driver for a scheduler that knows nothing yet; it decides nothing
-    /// before `n_kinds` kinds are known completely. At the end it gives
+    /// before these kinds are known completely. At the end it gives
     /// bindings under way the time `drain`.
     pub(crate) fn new(
-        scheduler: Scheduler,
-        outlets: Outlets,
+        mut scheduler: Scheduler,
+        mut outlets: Outlets,
         changes: mpsc::Receiver<Batch>,
-        n_kinds: usize,
+        kinds: BTreeSet<&'static str>,
         drain: Duration,
         desk: Desk,
     ) -> Self {
         let (reporter, reports) = mpsc::unbounded_channel();
+        desk.begin(kinds.clone());
+        let measures = outlets.listener.wants_records();
+        if measures {
+            scheduler.keep_records();
+        }
+        for observer in outlets.listener.queue_observers() {
+            scheduler.watch_queue(observer);
+        }
         Self {
             scheduler,
             outlets,
@@ -91,11 +109,12 @@ impl Driver {
             reporter,
             tasks: JoinSet::new(),
             n_under_way: 0,
-            n_unsynced: n_kinds,
+            n_unsynced: kinds.len(),
             start: Instant::now(),
             looked_at_timers: Instant::now(),
             drain,
             desk,
+            measures,
         }
     }
 
@@ -132,7 +151,8 @@ impl Driver {
 
     /// Takes in what is there already, and lets time pass.
     fn take_in(&mut self) {
-        self.desk.answer(&self.scheduler);
+        let moment = Moment { scheduler: &self.scheduler, now: self.now() };
+        self.desk.answer(moment);
         while let Ok(report) = self.reports.try_recv() {
             self.report(report);
         }
@@ -182,18 +202,25 @@ impl Driver {
         match something.await {
             Some(Happened::Report(report)) => self.report(report),
             Some(Happened::Batch(batch)) => self.batch(batch),
-            Some(Happened::Question(answer)) => answer(&self.scheduler),
+            Some(Happened::Question(answer)) => {
+                answer(Moment { scheduler: &self.scheduler, now: self.now() });
+            }
             None => {}
         }
     }
 
     fn batch(&mut self, batch: Batch) {
         for event in batch.events {
-            let effects = self.scheduler.handle(event, self.now());
+            let start = self.now();
+            let label = if self.measures { self.scheduler.label(&event) } else { None };
+            let effects = self.scheduler.handle(event, start);
+            if let Some(label) = label {
+                self.outlets.listener.handled(label, self.now().since(start));
+            }
             self.carry_out(effects, Nomination::Clear);
         }
         if batch.synced {
-            self.n_unsynced = self.n_unsynced.saturating_sub(1);
+            self.n_unsynced = self.desk.synced(batch.kind);
             if self.n_unsynced == 0 {
                 let (nodes, pods) =
                     (self.scheduler.cluster().nodes().len(), self.scheduler.placed_count());
@@ -202,21 +229,20 @@ impl Driver {
         }
     }
 
-    fn report(&mut self, report: Event) {
+    fn report(&mut self, report: Report) {
         self.n_under_way = self.n_under_way.saturating_sub(1);
-        let effects = self.scheduler.handle(report, self.now());
+        if let Event::EvictionFinished(eviction) = &report.event {
+            self.outlets.listener.evicted(eviction.succeeded(), report.took);
+        }
+        let effects = self.scheduler.handle(report.event, self.now());
         self.carry_out(effects, Nomination::Clear);
     }
 
     /// Tries the next pod; `false` when there is none.
     fn schedule_one(&mut self) -> bool {
         let now = self.now();
-        let mut unobserved = Unobserved;
-        let observer: &mut dyn Observer = match self.outlets.listener.observer() {
-            Some(observer) => observer,
-            None => &mut unobserved,
-        };
-        let Some((attempt, effects)) = self.scheduler.schedule_next(now, observer) else {
+        let mut observers = Observers(self.outlets.listener.observers());
+        let Some((attempt, effects)) = self.scheduler.schedule_next(now, &mut observers) else {
             return false;
         };
         self.outlets.counters.attempts.up();
@@ -232,6 +258,12 @@ impl Driver {
     }
 
     fn carry_out(&mut self, effects: Vec<Effect>, nomination: Nomination) {
+        if self.measures {
+            let now = self.now();
+            for record in self.scheduler.take_records() {
+                self.outlets.listener.recorded(&record, now);
+            }
+        }
         for effect in effects {
             match effect {
                 Effect::StartBinding(cycle) => self.start_binding(cycle),
@@ -275,21 +307,28 @@ impl Driver {
         self.n_under_way += 1;
         let (world, board) = (self.outlets.world.clone(), self.outlets.board.clone());
         let reporter = self.reporter.clone();
+        let observers = self.outlets.listener.binding_observers(cycle.pod(), cycle.node());
+        let span = self.outlets.listener.binding_span();
+        let start = Instant::now();
         let work = async move {
             board.settle(&cycle.pod().uid).await;
-            let report = cycle.run(&*world, &mut Unobserved).await;
+            let mut observers = BindingObservers(observers);
+            let event = Event::BindingFinished(cycle.run(&*world, &mut observers).await);
+            // Spans and measurements end with the cycle.
+            drop(observers);
             // Without a driver nobody wants to know.
-            let _ = reporter.send(Event::BindingFinished(report));
+            let _ = reporter.send(Report { event, took: start.elapsed() });
         };
-        self.tasks.spawn_on(Box::pin(work), &self.outlets.io);
+        self.tasks.spawn_on(Box::pin(work.instrument(span)), &self.outlets.io);
     }
 
     fn start_eviction(&mut self, eviction: Eviction) {
         self.n_under_way += 1;
         let (evictor, reporter) = (self.outlets.evictor.clone(), self.reporter.clone());
+        let start = Instant::now();
         let work = async move {
-            let report = evictor.evict(&eviction).await;
-            let _ = reporter.send(report);
+            let event = evictor.evict(&eviction).await;
+            let _ = reporter.send(Report { event, took: start.elapsed() });
         };
         self.tasks.spawn_on(Box::pin(work), &self.outlets.io);
     }
@@ -300,8 +339,8 @@ impl Driver {
 }
 
 enum Happened {
-    Report(Event),
-    Question(Box<dyn FnOnce(&Scheduler) + Send>),
+    Report(Report),
+    Question(Question),
     Batch(Batch),
 }
 

@@ -1,11 +1,29 @@
 //! Questions about the scheduler's state, answered by its own thread between
 //! two attempts.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use steersman_api::time::Time;
 use steersman_core::Scheduler;
 use tokio::sync::{mpsc, oneshot};
 
+/// The scheduler at one moment.
+#[derive(Clone, Copy)]
+pub struct Moment<'a> {
+    /// The scheduler.
+    pub scheduler: &'a Scheduler,
+    /// The time on its driver's clock.
+    pub now: Time,
+}
+
 /// Answers one question.
-type Question = Box<dyn FnOnce(&Scheduler) + Send>;
+pub(crate) type Question = Box<dyn FnOnce(Moment<'_>) + Send>;
+
+/// The kinds that are not known completely yet; `None` before it is known
+/// which are watched.
+type Missing = Arc<Mutex<Option<BTreeSet<&'static str>>>>;
 
 /// How many questions may wait.
 const QUESTIONS: usize = 16;
@@ -14,26 +32,37 @@ const QUESTIONS: usize = 16;
 /// anew (see [`Inspector::desk`]).
 #[derive(Clone, Debug)]
 pub struct Inspector {
-    sender: std::sync::Arc<parking_lot::Mutex<mpsc::Sender<Question>>>,
+    sender: Arc<Mutex<mpsc::Sender<Question>>>,
+    missing: Missing,
 }
 
 /// Where questions come in. Belongs to the scheduler that answers.
 #[derive(Debug)]
-pub struct Desk(mpsc::Receiver<Question>);
+pub struct Desk {
+    questions: mpsc::Receiver<Question>,
+    missing: Missing,
+}
 
 impl Default for Inspector {
     fn default() -> Self {
         let (sender, _) = mpsc::channel(QUESTIONS);
-        Self { sender: std::sync::Arc::new(parking_lot::Mutex::new(sender)) }
+        Self { sender: Arc::new(Mutex::new(sender)), missing: Missing::default() }
     }
 }
 
 impl Inspector {
     /// The desk of the scheduler that answers from now on.
     pub fn desk(&self) -> Desk {
-        let (sender, receiver) = mpsc::channel(QUESTIONS);
+        let (sender, questions) = mpsc::channel(QUESTIONS);
         *self.sender.lock() = sender;
-        Desk(receiver)
+        *self.missing.lock() = None;
+        Desk { questions, missing: self.missing.clone() }
+    }
+
+    /// The kinds of objects that are not known completely yet, in plural;
+    /// `None` when no scheduler has begun to watch.
+    pub fn unsynced(&self) -> Option<Vec<&'static str>> {
+        self.missing.lock().as_ref().map(|missing| missing.iter().copied().collect())
     }
 
     /// Has the scheduler answer. `None` when none runs, or it ended before it
@@ -41,12 +70,14 @@ impl Inspector {
     /// not take long.
     pub(crate) async fn ask<T: Send + 'static>(
         &self,
-        answer: impl FnOnce(&Scheduler) -> T + Send + 'static,
+        answer: impl FnOnce(Moment<'_>) -> T + Send + 'static,
     ) -> Option<T> {
         let (reply, answered) = oneshot::channel();
-        let question = move |scheduler: &Scheduler| {
-            // Whoever asked may have given up.
-            let _ = reply.send(answer(scheduler));
+        let question = move |moment: Moment<'_>| {
+            // Whoever asked may have given up: then the work is spared.
+            if !reply.is_closed() {
+                let _ = reply.send(answer(moment));
+            }
         };
         let sender = self.sender.lock().clone();
         sender.send(Box::new(question)).await.ok()?;
@@ -57,21 +88,41 @@ impl Inspector {
 impl Desk {
     /// A desk at which nobody asks.
     pub fn closed() -> Self {
-        Self(mpsc::channel(1).1)
+        Self { questions: mpsc::channel(1).1, missing: Missing::default() }
     }
 
-    /// Answers what has been asked by now.
-    pub(crate) fn answer(&mut self, scheduler: &Scheduler) {
-        while let Ok(question) = self.0.try_recv() {
-            question(scheduler);
+    /// These kinds are going to be watched.
+    pub(crate) fn begin(&self, kinds: BTreeSet<&'static str>) {
+        *self.missing.lock() = Some(kinds);
+    }
+
+    /// A kind is known completely; how many are not.
+    pub(crate) fn synced(&self, kind: &'static str) -> usize {
+        let mut missing = self.missing.lock();
+        let Some(missing) = missing.as_mut() else { return 0 };
+        missing.remove(kind);
+        missing.len()
+    }
+
+    /// Answers what has been asked by now. For drivers.
+    pub fn answer(&mut self, moment: Moment<'_>) {
+        while let Ok(question) = self.questions.try_recv() {
+            question(moment);
         }
     }
 
-    /// Waits for a question and answers it; for ever, when nobody can ask.
-    pub(crate) async fn next(&mut self) -> Box<dyn FnOnce(&Scheduler) + Send> {
-        match self.0.recv().await {
+    /// Waits for a question; for ever, when nobody can ask.
+    pub(crate) async fn next(&mut self) -> Question {
+        match self.questions.recv().await {
             Some(question) => question,
             None => std::future::pending().await,
         }
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        // Nothing is known by a scheduler that does not run.
+        *self.missing.lock() = None;
     }
 }

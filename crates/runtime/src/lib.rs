@@ -37,10 +37,13 @@ mod run;
 #[cfg(test)]
 mod scenario;
 mod status;
+mod trace;
 mod view;
+pub mod views;
 mod world;
 
 pub use counters::{Count, Counters, Summary};
-pub use inspect::{Desk, Inspector};
-pub use listener::{Deaf, Listener, Placement, Placements};
+pub use inspect::{Desk, Inspector, Moment};
+pub use listener::{Deaf, Listener, Placement, Placements, Several, Traced};
 pub use run::{Error, Options, Scheduling, run};
+pub use trace::{BindingSpans, IsSampled, Spans};

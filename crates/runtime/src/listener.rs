@@ -1,23 +1,81 @@
 //! Watching the scheduler at work: for demonstrations, explanations, metrics.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 use steersman_api::name::Name;
 use steersman_api::node_info::NodeIdx;
 use steersman_api::pod::PodInfo;
-use steersman_core::{Attempt, FailureReason, Outcome};
+use steersman_api::time::Time;
+use steersman_core::{Attempt, EventLabel, FailureReason, Outcome, Record};
 use steersman_framework::cluster::Cluster;
 use steersman_framework::extensions::NodeScore;
-use steersman_framework::observer::Observer;
+use steersman_framework::observer::{self, Call, Observer, Phase, QueueObserver};
 use tokio::sync::mpsc;
+use tracing::Span;
+
+use crate::trace::Spans;
 
 /// Is told what the scheduler does, on the scheduler's own thread: answers must
 /// be quick. All methods have bodies, so a listener implements what it wants to
-/// know.
+/// know. [`Several`] makes one of many.
 pub trait Listener: Send {
-    /// Who watches the plugins during the next attempt.
+    /// Who watches the plugins during the next attempt. Asked once an attempt.
     fn observer(&mut self) -> Option<&mut dyn Observer> {
         None
+    }
+
+    /// Everyone who watches the plugins during the next attempt. Asked once an
+    /// attempt, instead of [`Listener::observer`].
+    fn observers(&mut self) -> Vec<&mut dyn Observer> {
+        self.observer().into_iter().collect()
+    }
+
+    /// Who watches the plugins of the pod's binding cycle, which is about to
+    /// begin: it runs beside others on another thread.
+    fn binding_observer(&mut self, pod: &PodInfo, node: &Name) -> Option<Box<dyn Observer + Send>> {
+        let _ = (pod, node);
+        None
+    }
+
+    /// Everyone who does, instead of [`Listener::binding_observer`].
+    fn binding_observers(&mut self, pod: &PodInfo, node: &Name) -> Vec<Box<dyn Observer + Send>> {
+        self.binding_observer(pod, node).into_iter().collect()
+    }
+
+    /// The span to run the binding cycle in for which observers were asked just
+    /// now.
+    fn binding_span(&mut self) -> Span {
+        Span::none()
+    }
+
+    /// Who watches the plugins that the queue asks. Asked once, before anything
+    /// happens.
+    fn queue_observers(&mut self) -> Vec<Arc<dyn QueueObserver>> {
+        Vec::new()
+    }
+
+    /// Whether [`Listener::recorded`] and [`Listener::handled`] are of
+    /// interest. Asked once, before anything happens.
+    fn wants_records(&self) -> bool {
+        false
+    }
+
+    /// Something ended, `now` on the driver's clock.
+    fn recorded(&mut self, record: &Record, now: Time) {
+        let _ = (record, now);
+    }
+
+    /// The scheduler took in an event of the cluster.
+    fn handled(&mut self, label: EventLabel, took: Duration) {
+        let _ = (label, took);
+    }
+
+    /// The evictions of one preemption were requested, or one of them could
+    /// not be.
+    fn evicted(&mut self, succeeded: bool, took: Duration) {
+        let _ = (succeeded, took);
     }
 
     /// An attempt was made.
@@ -33,6 +91,120 @@ pub trait Listener: Send {
     /// An attempt failed, or a binding.
     fn failed(&mut self, pod: &PodInfo, reason: FailureReason, message: &str) {
         let _ = (pod, reason, message);
+    }
+}
+
+/// Several listeners as one: each is told everything, in order.
+#[derive(Default)]
+pub struct Several(pub Vec<Box<dyn Listener>>);
+
+impl Listener for Several {
+    fn observers(&mut self) -> Vec<&mut dyn Observer> {
+        self.0.iter_mut().flat_map(|listener| listener.observers()).collect()
+    }
+
+    fn binding_observers(&mut self, pod: &PodInfo, node: &Name) -> Vec<Box<dyn Observer + Send>> {
+        self.0.iter_mut().flat_map(|listener| listener.binding_observers(pod, node)).collect()
+    }
+
+    fn binding_span(&mut self) -> Span {
+        let spans = self.0.iter_mut().map(|listener| listener.binding_span());
+        spans.into_iter().find(|span| !span.is_none()).unwrap_or_else(Span::none)
+    }
+
+    fn queue_observers(&mut self) -> Vec<Arc<dyn QueueObserver>> {
+        self.0.iter_mut().flat_map(|listener| listener.queue_observers()).collect()
+    }
+
+    fn wants_records(&self) -> bool {
+        self.0.iter().any(|listener| listener.wants_records())
+    }
+
+    fn recorded(&mut self, record: &Record, now: Time) {
+        self.0.iter_mut().for_each(|listener| listener.recorded(record, now));
+    }
+
+    fn handled(&mut self, label: EventLabel, took: Duration) {
+        self.0.iter_mut().for_each(|listener| listener.handled(label, took));
+    }
+
+    fn evicted(&mut self, succeeded: bool, took: Duration) {
+        self.0.iter_mut().for_each(|listener| listener.evicted(succeeded, took));
+    }
+
+    fn attempted(&mut self, attempt: &Attempt, cluster: &Cluster) {
+        self.0.iter_mut().for_each(|listener| listener.attempted(attempt, cluster));
+    }
+
+    fn bound(&mut self, pod: &PodInfo, node: &Name) {
+        self.0.iter_mut().for_each(|listener| listener.bound(pod, node));
+    }
+
+    fn failed(&mut self, pod: &PodInfo, reason: FailureReason, message: &str) {
+        self.0.iter_mut().for_each(|listener| listener.failed(pod, reason, message));
+    }
+}
+
+/// A listener that opens spans: see [`Spans`].
+#[derive(Debug)]
+pub struct Traced {
+    spans: Spans,
+    /// Of the binding cycle that was asked about last.
+    binding: Span,
+}
+
+impl Traced {
+    /// Opens those of `spans`.
+    pub fn new(spans: Spans) -> Self {
+        Self { spans, binding: Span::none() }
+    }
+}
+
+impl Listener for Traced {
+    fn observer(&mut self) -> Option<&mut dyn Observer> {
+        if self.spans.enabled() { Some(&mut self.spans) } else { None }
+    }
+
+    fn binding_observer(&mut self, pod: &PodInfo, _: &Name) -> Option<Box<dyn Observer + Send>> {
+        if !self.spans.enabled() {
+            return None;
+        }
+        let spans = self.spans.binding(&pod.uid);
+        self.binding = spans.span().clone();
+        Some(Box::new(spans))
+    }
+
+    fn binding_span(&mut self) -> Span {
+        std::mem::replace(&mut self.binding, Span::none())
+    }
+
+    fn attempted(&mut self, attempt: &Attempt, _: &Cluster) {
+        self.spans.finish(attempt);
+    }
+
+    fn failed(&mut self, pod: &PodInfo, _: FailureReason, _: &str) {
+        self.spans.forget(&pod.uid);
+    }
+}
+
+/// The observers of one binding cycle as one.
+pub(crate) struct BindingObservers(pub(crate) Vec<Box<dyn Observer + Send>>);
+
+impl Observer for BindingObservers {
+    fn phase_begins(&mut self, phase: Phase<'_>) {
+        self.0.iter_mut().for_each(|observer| observer.phase_begins(phase));
+    }
+
+    fn phase_ends(&mut self, phase: Phase<'_>, outcome: observer::Outcome<'_>) {
+        self.0.iter_mut().for_each(|observer| observer.phase_ends(phase, outcome));
+    }
+
+    fn before(&mut self, call: Call<'_>) {
+        self.0.iter_mut().for_each(|observer| observer.before(call));
+    }
+
+    fn after(&mut self, call: Call<'_>, outcome: observer::Outcome<'_>) {
+        self.0.iter_mut().for_each(|observer| observer.after(call, outcome));
     }
 }
 

@@ -9,7 +9,7 @@ use steersman_api::decode::{KINDS, KindRow};
 use steersman_config::Config;
 use steersman_core::{Scheduler, Setup, SetupError};
 use steersman_framework::events::EventResource;
-use steersman_framework::extender::Extender;
+use steersman_framework::extender::{Extender, Wants};
 use steersman_framework::registry::Registry;
 use thiserror::Error;
 use tokio::runtime::Handle;
@@ -46,6 +46,9 @@ pub struct Options {
     /// A watch that is silent for longer is opened anew. API servers send a
     /// bookmark a minute.
     pub watch_idle: Duration,
+    /// How long a pod that found no node waits at the longest until it is tried
+    /// again, though nothing has happened that could help it; more than none.
+    pub max_unschedulable: Duration,
     /// The time of day.
     pub wall: fn() -> Timestamp,
 }
@@ -59,6 +62,7 @@ impl Default for Options {
             identity: "steersman".to_owned(),
             drain: Duration::from_secs(10),
             watch_idle: Limits::default().idle,
+            max_unschedulable: Duration::from_secs(5 * 60),
             wall: Timestamp::now,
         }
     }
@@ -137,7 +141,12 @@ pub async fn run(
 ) -> Result<Summary, Error> {
     let Scheduling { client, config, registry, options, extenders, listener, counters, desk } =
         scheduling;
-    let setup = Setup { seed: options.seed, extenders: &extenders, ..Setup::new(config, registry) };
+    let setup = Setup {
+        seed: options.seed,
+        max_unschedulable: options.max_unschedulable,
+        extenders: &extenders,
+        ..Setup::new(config, registry)
+    };
     let (scheduler, notices) = Scheduler::new(setup).map_err(Error::Setup)?;
     for notice in notices {
         tracing::warn!("{notice}");
@@ -146,10 +155,12 @@ pub async fn run(
     let (sink, changes) = mpsc::channel(BATCHES);
     let parts = Parts::new(client, &options, counters.clone());
     let mut tasks = JoinSet::new();
-    parts.spawn(&mut tasks, &kinds, sink, &options);
+    let wants = extenders.iter().map(|it| it.wants()).fold(Wants::default(), Wants::or);
+    parts.spawn(&mut tasks, &kinds, sink, wants, &options);
 
     let outlets = parts.outlets(&options, listener);
-    let driver = Driver::new(scheduler, outlets, changes, kinds.len(), options.drain, desk);
+    let names = kinds.iter().map(|row| row.plural).collect();
+    let driver = Driver::new(scheduler, outlets, changes, names, options.drain, desk);
     // Whoever drops this future stops the thread as well.
     let stop = shutdown.child_token();
     let _guard = stop.clone().drop_guard();
@@ -204,6 +215,7 @@ impl Parts {
         tasks: &mut JoinSet<()>,
         kinds: &[&'static KindRow],
         sink: mpsc::Sender<crate::reflector::Batch>,
+        wants: Wants,
         options: &Options,
     ) {
         let around = Surroundings {
@@ -214,6 +226,7 @@ impl Parts {
             view: self.view.clone(),
             limits: Limits { idle: options.watch_idle, ..Limits::default() },
             outage: Arc::default(),
+            wants,
             seed: options.seed,
         };
         for row in kinds {

@@ -68,6 +68,7 @@ const CRATES: &[Crate] = &[
     driver("steersman-serving", &[]),
     driver("steersman-telemetry", &[]),
     driver("steersman-extender", &["steersman-api", "steersman-config", "steersman-framework"]),
+    driver("steersman-sample-extender", &["steersman-extender"]),
     driver(
         "steersman-metrics",
         &["steersman-api", "steersman-core", "steersman-framework", "steersman-runtime"],

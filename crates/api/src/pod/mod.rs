@@ -65,7 +65,8 @@ pub struct PodInfo {
     pub preempted: bool,
     /// `status.phase`.
     pub phase: Phase,
-    /// The whole object, when a driver keeps it for plugins that want more.
+    /// The whole object, when a driver keeps it for those who want more; of a
+    /// pod on a node perhaps only its annotations.
     pub object: Option<Arc<core_v1::Pod>>,
 }
 

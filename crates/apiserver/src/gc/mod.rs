@@ -84,10 +84,10 @@ impl Collector {
         let emptying = Emptying::new(registry.table("", "namespaces"));
         let mut collector = Self {
             server,
-            user: User {
-                name: "system:serviceaccount:kube-system:generic-garbage-collector".to_owned(),
-                groups: vec!["system:masters".to_owned()],
-            },
+            user: User::new(
+                "system:serviceaccount:kube-system:generic-garbage-collector",
+                ["system:masters"],
+            ),
             cursors: Vec::new(),
             graph: Graph::default(),
             emptying,

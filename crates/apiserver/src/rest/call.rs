@@ -16,6 +16,7 @@ use super::query::Query;
 use super::respond::{self, Body};
 use super::table::{Include, Table, partial};
 use super::{Incoming, method_not_allowed};
+use crate::access::{Attributes, Target};
 use crate::registry::Entry;
 use crate::server::Inner;
 use crate::store::{Stored, TableId};
@@ -67,6 +68,20 @@ impl<'a> Call<'a> {
     /// The namespace that was named, or `None` for all.
     pub(crate) fn namespace(&self) -> Option<&'a str> {
         Some(self.path.namespace.as_str()).filter(|namespace| !namespace.is_empty())
+    }
+
+    /// Refuses what the user may not do to the object beside what the request
+    /// is for: a write that turns out to create.
+    pub(super) fn check(&self, verb: &str) -> Result<(), ApiError> {
+        let target = Target::Resource {
+            group: &self.path.group,
+            resource: &self.path.plural,
+            subresource: "",
+            namespace: &self.path.namespace,
+            name: &self.path.name,
+        };
+        let asked = Attributes { verb, target };
+        self.server.access.check(&self.server.store, self.request.user, &asked)
     }
 
     /// Writes in the name of who asks.

@@ -7,7 +7,7 @@ use steersman_apimachinery::rules::Request;
 
 use super::path::ResourcePath;
 use super::respond::Body;
-use super::{Call, no_such_path, subresource};
+use super::{Call, no_such_path, review, subresource};
 use crate::meta;
 
 pub(super) fn answer(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
@@ -16,6 +16,9 @@ pub(super) fn answer(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
     }
     let object = call.object()?;
     let writer = call.writer()?;
+    if let Some(answer) = review::answer(call, &object) {
+        return Ok(call.respond_value(201, &answer?));
+    }
     if call.entry.table.is_none() {
         let request = Request {
             resource: call.resource,

@@ -17,9 +17,11 @@ mod patch;
 mod path;
 mod query;
 mod respond;
+mod review;
 mod select;
 mod subresource;
 mod table;
+mod token;
 mod update;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,13 +38,17 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use self::call::Call;
 pub(crate) use self::list::{parse_revision, too_large, too_old};
 pub(crate) use self::negotiate::{Offer, Shape, negotiate};
+#[cfg(test)]
+pub(crate) use self::path::parse as parse_path;
+pub(crate) use self::path::{ResourcePath, Target as PathTarget, decode};
+pub(crate) use self::query::Query;
 pub use self::respond::Body;
 pub(crate) use self::respond::{bytes, json, text, value};
 pub(crate) use self::select::Selection;
 pub(crate) use self::table::{Include, Table, partial};
 
-use self::path::{ResourcePath, Target};
-use self::query::Query;
+use self::path::Target;
+use crate::access::{self, Authorization};
 use crate::auth::User;
 use crate::server::ApiServer;
 use crate::{discovery, health, openapi, version};
@@ -50,8 +56,9 @@ use crate::{discovery, health, openapi, version};
 /// How long a body may take to arrive.
 const BODY_TIME: Duration = Duration::from_secs(60);
 
-/// Answers a request of a user; `None` is nobody known, who may ask how the
-/// server is and no more. Watches end when `closing` is cancelled.
+/// Answers a request of a user; `None` is nobody known. A server that does not
+/// ask for roles tells even them how it is, and no more. Watches end when
+/// `closing` is cancelled.
 pub(crate) async fn answer<B>(
     server: &ApiServer,
     user: Option<&User>,
@@ -65,12 +72,16 @@ where
     let (parts, body) = request.into_parts();
     let path = parts.uri.path();
     let Some(user) = user else {
-        return match health::answer(path, parts.uri.query().unwrap_or("")) {
-            Some(response) => response,
-            None if path == "/version" || path == "/version/" => json(200, &version::version()),
-            None => respond::error(&ApiError::new(401, "Unauthorized", "Unauthorized")),
-        };
+        return unknown(server, &parts);
     };
+    let target = path::parse(path);
+    let query = Query::parse(parts.uri.query());
+    let admitted = admit(server, user, &parts, &target, &query);
+    if let Err(error) = &admitted
+        && user.is_anonymous()
+    {
+        return respond::error(error);
+    }
     let body = match timeout(BODY_TIME, intake::read(body)).await {
         Ok(Ok(body)) => body,
         Ok(Err(error)) => return respond::error(&error),
@@ -79,14 +90,14 @@ where
             return respond::error(&ApiError::new(408, "Timeout", message));
         }
     };
-    let user = match impersonated(user, &parts) {
+    let user = match admitted {
         Ok(user) => user,
         Err(error) => return respond::error(&error),
     };
     let request = Incoming { server, user: &user, parts: &parts, body: &body, closing };
     // One broken object or a bug in one kind's rules must not end the server.
     // Nothing is left half done: a write is one call of the store.
-    match catch_unwind(AssertUnwindSafe(|| route(&request))) {
+    match catch_unwind(AssertUnwindSafe(|| route(&request, &target, &query))) {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => respond::error(&error),
         Err(_) => {
@@ -95,6 +106,34 @@ where
             respond::error(&ApiError::internal(message))
         }
     }
+}
+
+/// The answer for somebody who brings nothing that the server knows.
+fn unknown(server: &ApiServer, parts: &Parts) -> Response<Body> {
+    let path = parts.uri.path();
+    let is_open = server.inner.access.mode == Authorization::AlwaysAllow;
+    let health = || health::answer(path, parts.uri.query().unwrap_or(""));
+    match is_open.then(health).flatten() {
+        Some(response) => response,
+        None if is_open && (path == "/version" || path == "/version/") => {
+            json(200, &version::version())
+        }
+        None => respond::error(&ApiError::new(401, "Unauthorized", "Unauthorized")),
+    }
+}
+
+/// Who the request is to be taken for, if they may make it.
+fn admit(
+    server: &ApiServer,
+    user: &User,
+    parts: &Parts,
+    target: &Target,
+    query: &Query,
+) -> Result<User, ApiError> {
+    let inner = &server.inner;
+    let user = access::impersonation::apply(inner, user.clone(), &parts.headers)?;
+    access::check_request(inner, &user, &parts.method, parts.uri.path(), target, query)?;
+    Ok(user)
 }
 
 /// A request whose body has been read.
@@ -132,50 +171,23 @@ pub(crate) fn no_such_path() -> ApiError {
     ApiError { details: Some(json!({})), ..ApiError::new(404, "NotFound", message) }
 }
 
-/// Who the request is to be taken for. Only masters may speak for others.
-fn impersonated(user: &User, parts: &Parts) -> Result<User, ApiError> {
-    let text = |value: &header::HeaderValue| value.to_str().map(str::to_owned).unwrap_or_default();
-    let Some(name) = parts.headers.get("impersonate-user").map(text) else {
-        // Whoever asks to be less than they are must not be taken for more.
-        let halves = ["impersonate-group", "impersonate-uid"];
-        let is_half = |name: &&header::HeaderName| {
-            halves.contains(&name.as_str()) || name.as_str().starts_with("impersonate-extra-")
-        };
-        return match parts.headers.keys().find(is_half) {
-            Some(half) => {
-                Err(ApiError::bad_request(format!("{half} is given without impersonate-user")))
-            }
-            None => Ok(user.clone()),
-        };
-    };
-    if !user.is_master() {
-        let message = format!(
-            "users {name:?} is forbidden: User {:?} cannot impersonate resource \"users\" in API group \"\" at the cluster scope",
-            user.name
-        );
-        return Err(ApiError::new(403, "Forbidden", message));
-    }
-    let mut groups: Vec<String> =
-        parts.headers.get_all("impersonate-group").iter().map(text).collect();
-    groups.push("system:authenticated".to_owned());
-    Ok(User { name, groups })
-}
-
-fn route(request: &Incoming<'_>) -> Result<Response<Body>, ApiError> {
+fn route(
+    request: &Incoming<'_>,
+    target: &Target,
+    query: &Query,
+) -> Result<Response<Body>, ApiError> {
     let path = request.parts.uri.path();
     let inner = &request.server.inner;
-    if let Target::Resource(target) = path::parse(path) {
-        return resource(request, &target);
-    }
-    if request.parts.method != Method::GET && request.parts.method != Method::HEAD {
-        return Err(no_such_path());
-    }
-    match path::parse(path) {
+    let method = &request.parts.method;
+    let is_reading = method == Method::GET || method == Method::HEAD;
+    match target {
+        Target::Resource(target) => resource(request, target, query),
+        _ if !is_reading => Err(no_such_path()),
         Target::CoreVersions => discovery::core_versions(request),
         Target::Groups => discovery::groups(request),
-        Target::Group(group) => discovery::group(inner, &group),
-        Target::GroupVersion(group, version) => discovery::resources(inner, &group, &version),
-        Target::Resource(_) | Target::Other => {
+        Target::Group(group) => discovery::group(inner, group),
+        Target::GroupVersion(group, version) => discovery::resources(inner, group, version),
+        Target::Other => {
             let query = request.parts.uri.query().unwrap_or("");
             if let Some(response) = health::answer(path, query) {
                 return Ok(response);
@@ -190,7 +202,11 @@ fn route(request: &Incoming<'_>) -> Result<Response<Body>, ApiError> {
 }
 
 /// Finds the resource and the verb.
-fn resource(request: &Incoming<'_>, target: &ResourcePath) -> Result<Response<Body>, ApiError> {
+fn resource(
+    request: &Incoming<'_>,
+    target: &ResourcePath,
+    query: &Query,
+) -> Result<Response<Body>, ApiError> {
     let registry = &request.server.inner.registry;
     let entry = registry
         .find(&target.group, &target.version, &target.plural)
@@ -200,8 +216,7 @@ fn resource(request: &Incoming<'_>, target: &ResourcePath) -> Result<Response<Bo
     if is_local && !target.name.is_empty() {
         return Err(no_such_path());
     }
-    let query = Query::parse(request.parts.uri.query());
-    let call = Call::new(request, entry, target, &query)?;
+    let call = Call::new(request, entry, target, query)?;
     let mut response = match (&request.parts.method, target.name.is_empty()) {
         _ if !target.subresource.is_empty() => subresource::answer(&call)?,
         (&Method::GET | &Method::HEAD, _) if target.is_watch || query.flag("watch") => {

@@ -144,6 +144,7 @@ fn apply(
     });
     match written {
         Err(error) if error.code == 404 && part == Part::Main => {
+            call.check("create")?;
             if !meta::uid(&config).is_empty() {
                 let why = "uid mismatch: the provided object specified a uid, and no object with this name was found";
                 return Err(ApiError::conflict(call.resource, name, why));

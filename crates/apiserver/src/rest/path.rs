@@ -81,7 +81,7 @@ fn resource(group: &str, version: &str, rest: &[&str]) -> Target {
 }
 
 /// A text without its percent signs; `None` if they make no sense.
-pub(super) fn decode(text: &str) -> Option<String> {
+pub(crate) fn decode(text: &str) -> Option<String> {
     if !text.contains('%') {
         return Some(text.to_owned());
     }

@@ -9,7 +9,7 @@ use steersman_apimachinery::rules::{Part, Request};
 use super::body::{Document, Expected};
 use super::patch::Patch;
 use super::respond::Body;
-use super::{Call, evict, get, method_not_allowed, no_such_path, patch, update};
+use super::{Call, evict, get, method_not_allowed, no_such_path, patch, token, update};
 use crate::meta;
 use crate::writes::{MODIFIED, Proposal};
 
@@ -36,6 +36,9 @@ pub(super) fn answer(call: &Call<'_>) -> Result<Response<Body>, ApiError> {
             Ok(call.respond_value(200, &view))
         }
         (Action::View, &(Method::PUT | Method::PATCH)) => write_view(call, subresource),
+        (Action::Perform, &Method::POST) if token::is_token(call.resource, subresource) => {
+            token::answer(call, subresource)
+        }
         (Action::Perform, &Method::POST) => perform(call, subresource),
         (Action::Finalize, &Method::PUT) => finalize(call, subresource),
         (Action::Evict, &Method::POST) => evict::answer(call, subresource),

@@ -29,6 +29,7 @@ pub(super) fn write(call: &Call<'_>, part: Part) -> Result<Response<Body>, ApiEr
     });
     match written {
         Err(error) if error.code == 404 && part == Part::Main && rules.creates_on_update() => {
+            call.check("create")?;
             let mut object = object;
             meta::set(&mut object, "resourceVersion", Value::Null);
             call.respond(201, &writer.create(namespace, object)?)

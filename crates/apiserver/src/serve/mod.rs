@@ -18,10 +18,10 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::auth::Auth;
+use crate::auth::{Auth, User};
 use crate::rest;
 use crate::server::ApiServer;
-use crate::tls::Tls;
+use crate::tls::{Tls, certificate};
 
 /// How long a client may take to prove that it speaks TLS.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -54,6 +54,7 @@ impl ApiServer {
         let connections = TaskTracker::new();
         let over = CancellationToken::new();
         let auth = Arc::new(auth);
+        let _remembered = self.inner.remember(&auth);
         let mut shutdown = std::pin::pin!(shutdown);
         loop {
             let accepted = tokio::select! {
@@ -102,10 +103,14 @@ impl Connection {
             tracing::debug!(%error, "cannot set a socket's options");
         }
         match tls {
-            Tls::Off => self.serve(stream).await,
+            Tls::Off => self.serve(stream, None).await,
             Tls::On(config) => {
                 match timeout(HANDSHAKE, TlsAcceptor::from(config).accept(stream)).await {
-                    Ok(Ok(stream)) => self.serve(stream).await,
+                    Ok(Ok(stream)) => {
+                        let certificates = stream.get_ref().1.peer_certificates();
+                        let peer = certificates.and_then(|chain| certificate::user(chain.first()?));
+                        self.serve(stream, peer).await;
+                    }
                     Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
                     Err(_) => tracing::debug!("a TLS handshake took too long"),
                 }
@@ -113,7 +118,14 @@ impl Connection {
         }
     }
 
-    async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+    /// Serves the requests of a connection; `peer` is whom its certificate
+    /// names.
+    async fn serve(
+        self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        peer: Option<User>,
+    ) {
+        let peer = peer.map(Arc::new);
         let mut builder = auto::Builder::new(TokioExecutor::new());
         builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADERS);
         builder
@@ -122,10 +134,10 @@ impl Connection {
             .keep_alive_interval(PING)
             .max_concurrent_streams(STREAMS);
         let service = service_fn(|request: Request<Incoming>| {
-            let connection = self.clone();
+            let (connection, peer) = (self.clone(), peer.clone());
             async move {
-                let user = connection.auth.identify(request.headers());
-                let Self { server, closing, .. } = &connection;
+                let Self { server, auth, closing } = &connection;
+                let user = server.inner.identify(auth, request.headers(), peer.as_deref());
                 Ok::<_, Infallible>(rest::answer(server, user.as_ref(), request, closing).await)
             }
         });

@@ -208,6 +208,13 @@ impl Store {
         Ok((changes, known))
     }
 
+    /// Whether nothing has happened in these tables since their logs ended where
+    /// the cursors are.
+    pub(crate) fn is_at(&self, tables: impl Iterator<Item = TableId>, cursors: &[u64]) -> bool {
+        let state = self.state.read();
+        tables.zip(cursors).all(|(table, cursor)| state.tables[table.0].log().end() == *cursor)
+    }
+
     /// Told of each change of one table: the number is its log's end.
     pub(crate) fn subscribe(&self, table: TableId) -> watch::Receiver<u64> {
         self.state.read().tables[table.0].subscribe()

@@ -7,6 +7,7 @@ use steersman_apimachinery::error::ApiError;
 use steersman_apimachinery::rules::Part;
 
 use super::{Writer, namespaces};
+use crate::access::escalation;
 use crate::clock::rfc3339;
 use crate::meta;
 use crate::store::{Stored, Write, key};
@@ -114,6 +115,7 @@ impl Writer<'_> {
             }
         }
         meta::set_finalizers(&mut object, &finalizers);
+        escalation::check(self.server, self.user, self.entry.storage, &object, None)?;
         let mut errors = meta::check_create(resource, &object);
         errors.extend(rules.validate(&object, None, Part::Main));
         if !errors.is_empty() {

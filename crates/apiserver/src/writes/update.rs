@@ -9,6 +9,7 @@ use steersman_apimachinery::rules::Part;
 
 use super::managed::is_same;
 use super::{Writer, namespaces};
+use crate::access::escalation;
 use crate::meta;
 use crate::store::{Stored, Write, key};
 
@@ -131,6 +132,7 @@ impl Writer<'_> {
         }
         meta::keep(&mut new, old, "resourceVersion");
         rules.prepare_update(&mut new, old, part, &self.request())?;
+        escalation::check(self.server, self.user, self.entry.storage, &new, Some(old))?;
         let mut errors = meta::check_update(&new, old);
         errors.extend(rules.validate(&new, Some(old), part));
         if !errors.is_empty() {

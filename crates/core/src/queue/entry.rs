@@ -20,6 +20,10 @@ pub(crate) struct Entry {
     pub(super) arrival: u64,
     /// When the pod was first seen.
     pub(crate) first_seen: Time,
+    /// When it could be tried for the first time: not while it was gated.
+    pub(super) first_active: Option<Time>,
+    /// When it was popped the last time.
+    pub(super) popped_at: Time,
     /// How many attempts ended because no node fits.
     pub(super) unschedulable_count: u32,
     /// How many attempts in a row ended in an error.
@@ -32,9 +36,9 @@ pub(crate) struct Entry {
     /// What it was woken by since, for counting wake-ups in vain.
     pub(crate) woken_by: Option<WakeReason>,
     /// What the PreEnqueue plugin says that keeps it out, while one does.
-    pub(super) gated_because: Option<String>,
+    pub(crate) gated_because: Option<String>,
     /// When its backoff ends.
-    pub(super) backoff_until: Time,
+    pub(crate) backoff_until: Time,
 }
 
 /// What brought a pod back from the unschedulable ones.
@@ -67,6 +71,8 @@ impl Entry {
             queued: QueuedPod { pod, queued_at: now, attempts: 0 },
             arrival,
             first_seen: now,
+            first_active: None,
+            popped_at: now,
             unschedulable_count: 0,
             consecutive_errors: 0,
             last_was_error: false,

@@ -37,6 +37,11 @@ impl<T: Item> IndexedHeap<T> {
         self.items.first()
     }
 
+    /// All items: the top first, the others in no order that means anything.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.items.iter()
+    }
+
     pub(super) fn contains(&self, uid: &PodUid) -> bool {
         self.places.contains_key(uid)
     }

@@ -1,7 +1,7 @@
 //! Changes that happen while pods are being scheduled. A pod that fails looks
 //! back at them: one may have removed the obstacle it met.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use steersman_api::key::PodUid;
@@ -47,7 +47,7 @@ impl Happened {
 #[derive(Debug, Default)]
 pub(super) struct InFlight {
     started: HashMap<PodUid, u64>,
-    starts: BTreeSet<u64>,
+    starts: BTreeMap<u64, PodUid>,
     changes: VecDeque<Recorded>,
     clock: u64,
 }
@@ -69,9 +69,25 @@ impl InFlight {
         self.started.contains_key(uid)
     }
 
+    /// The pods, the oldest flight first.
+    pub(super) fn in_order(&self) -> impl Iterator<Item = &PodUid> {
+        self.starts.values()
+    }
+
+    /// How many changes are remembered, by the event's label; the pods in
+    /// flight as `PodPopped`.
+    pub(super) fn remembered(&self) -> BTreeMap<String, usize> {
+        let mut by_event: BTreeMap<ClusterEvent, usize> = BTreeMap::new();
+        for recorded in &self.changes {
+            *by_event.entry(recorded.happened.event).or_default() += 1;
+        }
+        let changes = by_event.into_iter().map(|(event, n)| (event.to_string(), n));
+        changes.chain([("PodPopped".to_owned(), self.started.len())]).collect()
+    }
+
     pub(super) fn start(&mut self, uid: PodUid) {
         self.clock += 1;
-        self.starts.insert(self.clock);
+        self.starts.insert(self.clock, uid.clone());
         self.started.insert(uid, self.clock);
     }
 
@@ -113,7 +129,7 @@ impl InFlight {
     fn forget(&mut self, start: u64) {
         self.starts.remove(&start);
         // Changes older than every start concern nobody any more.
-        let oldest = self.starts.first().copied().unwrap_or(u64::MAX);
+        let oldest = self.starts.keys().next().copied().unwrap_or(u64::MAX);
         while self.changes.front().is_some_and(|r| r.at < oldest) {
             self.changes.pop_front();
         }

@@ -22,6 +22,7 @@ mod heap;
 mod in_flight;
 mod nominations;
 mod places;
+mod tally;
 mod wake;
 
 use std::cmp::Ordering;
@@ -35,6 +36,7 @@ use steersman_api::pod::PodInfo;
 use steersman_api::time::Time;
 use steersman_framework::cluster::Cluster;
 use steersman_framework::extensions::QueueSort;
+use steersman_framework::observer::QueueObserver;
 
 use aside::Aside;
 pub(crate) use backoff::Backoff;
@@ -45,6 +47,8 @@ pub(crate) use in_flight::Happened;
 use in_flight::InFlight;
 pub(crate) use nominations::{Nomination, Nominations};
 pub use places::QueueCounts;
+pub use tally::Incoming;
+use tally::{Door, Tally, cause};
 pub(crate) use wake::WakeStats;
 
 use crate::profile::{PluginSet, Profile};
@@ -53,15 +57,19 @@ use crate::runner::{Gate, pre_enqueue};
 /// The profiles by scheduler name.
 pub(crate) type Profiles = BTreeMap<Name, Arc<Profile>>;
 
-/// How long a pod stays unschedulable at the longest: a last resort against
-/// lost events. The reference's `podMaxInUnschedulablePodsDuration`.
-const MAX_UNSCHEDULABLE: Duration = Duration::from_secs(5 * 60);
+/// How long a pod stays unschedulable at the longest, unless told otherwise: a
+/// last resort against lost events. The reference's
+/// `podMaxInUnschedulablePodsDuration`.
+pub(crate) const MAX_UNSCHEDULABLE: Duration = Duration::from_secs(5 * 60);
 
 /// See the module documentation.
 pub(crate) struct SchedulingQueue {
     profiles: Profiles,
     sort: Arc<dyn QueueSort>,
     backoff: Backoff,
+    /// Whether pods that back off are popped when the activeQ is empty.
+    pops_backing_off: bool,
+    max_unschedulable: Duration,
     active: IndexedHeap<Entry>,
     /// Pods whose last attempt failed because no node fits.
     backing_off: IndexedHeap<Entry>,
@@ -76,6 +84,21 @@ pub(crate) struct SchedulingQueue {
     nominations: Nominations,
     arrivals: u64,
     wake_stats: WakeStats,
+    tally: Tally,
+    observers: Vec<Arc<dyn QueueObserver>>,
+}
+
+/// A pod's attempt, from pop to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Flight {
+    /// Which attempt it is, from 1.
+    pub(crate) attempts: u32,
+    /// When it was popped.
+    pub(crate) started: Time,
+    /// When the pod could be tried for the first time.
+    pub(crate) first_active: Time,
+    /// Whether only the last-resort flush brought the pod back.
+    pub(crate) after_flush: bool,
 }
 
 /// Why an attempt failed.
@@ -93,6 +116,8 @@ impl SchedulingQueue {
             profiles,
             sort,
             backoff,
+            pops_backing_off: true,
+            max_unschedulable: MAX_UNSCHEDULABLE,
             active: IndexedHeap::default(),
             backing_off: IndexedHeap::default(),
             backing_off_after_error: IndexedHeap::default(),
@@ -103,7 +128,34 @@ impl SchedulingQueue {
             nominations: Nominations::default(),
             arrivals: 0,
             wake_stats: WakeStats::default(),
+            tally: Tally::default(),
+            observers: Vec::new(),
         }
+    }
+
+    /// Has one more observer told of the plugins that the queue asks.
+    pub(crate) fn watch(&mut self, observer: Arc<dyn QueueObserver>) {
+        self.observers.push(observer);
+    }
+
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// The same queue, in which pods that back off wait their full time or not:
+    /// the feature `SchedulerPopFromBackoffQ`.
+    #[must_use]
+    pub(crate) fn popping_backing_off(mut self, pops: bool) -> Self {
+        self.pops_backing_off = pops;
+        self
+    }
+
+    /// The same queue, in which pods stay unschedulable for so long at the
+    /// longest.
+    #[must_use]
+    pub(crate) fn flushing_after(mut self, max_unschedulable: Duration) -> Self {
+        self.max_unschedulable = max_unschedulable;
+        self
     }
 
     /// The pods nominated to nodes.
@@ -128,23 +180,59 @@ impl SchedulingQueue {
         self.arrivals += 1;
         self.nominations.adopt_status(&pod);
         let entry = Entry::new(pod, self.arrivals, now);
-        self.enqueue(entry, cluster, now);
+        self.enqueue(entry, cause::ADDED, cluster, now);
     }
 
     /// Puts a pod into the activeQ or, while it backs off, into the backoffQ;
     /// unless a PreEnqueue plugin keeps it out.
-    fn enqueue(&mut self, mut entry: Entry, cluster: &Cluster, now: Time) {
+    fn enqueue(&mut self, entry: Entry, event: &str, cluster: &Cluster, now: Time) {
+        let door = self.put(entry, cluster, now);
+        self.tally.came(door, event);
+    }
+
+    /// The same for a pod that was in the queue: it counts as one that came
+    /// only when it changes its place.
+    fn enqueue_again(
+        &mut self,
+        entry: Entry,
+        from: Door,
+        event: &str,
+        cluster: &Cluster,
+        now: Time,
+    ) {
+        let door = self.put(entry, cluster, now);
+        if door != from {
+            self.tally.came(door, event);
+        }
+    }
+
+    fn put(&mut self, mut entry: Entry, cluster: &Cluster, now: Time) -> Door {
         entry.gated_because = None;
-        let profile = self.profiles.get(&entry.pod().spec.scheduler_name);
-        let gate = profile.and_then(|profile| pre_enqueue(profile, entry.pod(), cluster));
-        match gate {
-            Some(gate) => self.keep_out(entry, gate),
-            None if entry.backoff_until > now => self.back_off(entry),
+        match self.gate(entry.pod(), cluster) {
+            Some(gate) => {
+                self.keep_out(entry, gate);
+                Door::Unschedulable
+            }
+            None if entry.backoff_until > now => {
+                self.back_off(entry);
+                Door::Backoff
+            }
             None => {
+                entry.first_active.get_or_insert(now);
                 let order = active_order(self.sort.as_ref());
                 self.active.push(entry, order);
+                Door::Active
             }
         }
+    }
+
+    fn gate(&self, pod: &PodInfo, cluster: &Cluster) -> Option<Gate> {
+        let profile = self.profiles.get(&pod.spec.scheduler_name)?;
+        self.observers.iter().for_each(|observer| observer.gate_begins());
+        let gate = pre_enqueue(profile, pod, cluster);
+        let by = gate.as_ref().and_then(|gate| profile.name(gate.plugin));
+        self.observers.iter().for_each(|observer| observer.gated(pod, by));
+        gate
     }
 
     fn keep_out(&mut self, mut entry: Entry, gate: Gate) {
@@ -165,19 +253,39 @@ impl SchedulingQueue {
 
     /// The next pod to try; it is in flight from now on. When the activeQ is
     /// empty a pod that still backs off is taken, unless it does so after an
-    /// error: there is nothing better to do.
-    pub(crate) fn pop(&mut self) -> Option<Entry> {
+    /// error or the feature is off: there is nothing better to do.
+    pub(crate) fn pop(&mut self, now: Time) -> Option<Entry> {
         let sort = self.sort.as_ref();
-        let popped = match self.active.pop(active_order(sort)) {
-            Some(entry) => Some(entry),
-            None => self.backing_off.pop(backoff_order(sort)),
+        let mut entry = match self.active.pop(active_order(sort)) {
+            Some(entry) => entry,
+            None => {
+                if !self.pops_backing_off {
+                    return None;
+                }
+                let entry = self.backing_off.pop(backoff_order(sort))?;
+                self.tally.came(Door::Active, cause::POP_FROM_BACKOFF);
+                entry
+            }
         };
-        let mut entry = popped?;
         entry.queued.attempts += 1;
+        entry.popped_at = now;
+        entry.first_active.get_or_insert(now);
         let uid = entry.pod().uid.clone();
         self.in_flight.start(uid.clone());
         self.flying.insert(uid, entry.clone());
         Some(entry)
+    }
+
+    /// The attempt that a pod in flight is in.
+    pub(crate) fn flight(&self, uid: &PodUid) -> Option<Flight> {
+        let entry = self.flying.get(uid)?;
+        let woken_by = entry.woken_by.as_ref();
+        Some(Flight {
+            attempts: entry.queued.attempts,
+            started: entry.popped_at,
+            first_active: entry.first_active.unwrap_or(entry.popped_at),
+            after_flush: woken_by.is_some_and(|reason| reason.event == cause::TIMEOUT),
+        })
     }
 
     /// A pod in flight is bound, or gone.
@@ -205,7 +313,7 @@ impl SchedulingQueue {
                 entry.consecutive_errors += 1;
                 entry.last_was_error = true;
                 entry.backoff_until = self.backoff.until(now, entry.consecutive_errors);
-                self.enqueue(entry, cluster, now);
+                self.enqueue(entry, cause::ATTEMPT_FAILED, cluster, now);
                 return;
             }
         };
@@ -218,9 +326,12 @@ impl SchedulingQueue {
         match woken {
             Some(reason) => {
                 entry.woken_by = Some(reason);
-                self.enqueue(entry, cluster, now);
+                self.enqueue(entry, cause::ATTEMPT_FAILED, cluster, now);
             }
-            None => self.set_aside(entry),
+            None => {
+                self.tally.came(Door::Unschedulable, cause::ATTEMPT_FAILED);
+                self.set_aside(entry);
+            }
         }
     }
 
@@ -234,16 +345,16 @@ impl SchedulingQueue {
     pub(crate) fn advance(&mut self, cluster: &Cluster, now: Time) {
         for after_error in [false, true] {
             while let Some(entry) = self.pop_backed_off(after_error, now) {
-                self.enqueue(entry, cluster, now);
+                self.enqueue(entry, cause::BACKOFF_COMPLETE, cluster, now);
             }
         }
-        let overdue = match now.before(MAX_UNSCHEDULABLE) {
+        let overdue = match now.before(self.max_unschedulable) {
             Some(limit) => self.unschedulable.queued_by(limit),
             None => Vec::new(),
         };
         for uid in overdue {
             self.wake_stats.flushed += 1;
-            let reason = WakeReason { event: "UnschedulableTimeout".to_owned(), plugin: "" };
+            let reason = WakeReason { event: cause::TIMEOUT.to_owned(), plugin: "" };
             self.wake_up(&uid, reason, cluster, now);
         }
     }
@@ -262,7 +373,8 @@ impl SchedulingQueue {
     pub(crate) fn next_timer(&self) -> Option<Time> {
         let backoffs = [&self.backing_off, &self.backing_off_after_error];
         let backoff = backoffs.into_iter().filter_map(|h| h.peek()).map(|e| e.backoff_until).min();
-        let flush = self.unschedulable.oldest().map(|oldest| oldest.after(MAX_UNSCHEDULABLE));
+        let max = self.max_unschedulable;
+        let flush = self.unschedulable.oldest().map(|oldest| oldest.after(max));
         backoff.into_iter().chain(flush).min()
     }
 }

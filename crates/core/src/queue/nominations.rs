@@ -86,6 +86,15 @@ impl Nominations {
         Some(Nomination { pod: pod.clone(), node: node.clone() })
     }
 
+    /// All of them: node and pod, sorted by node, then UID.
+    pub(crate) fn all(&self) -> Vec<(&Name, &Arc<PodInfo>)> {
+        let mut nodes: Vec<_> = self.by_node.iter().collect();
+        nodes.sort_by_key(|(node, _)| *node);
+        let pairs =
+            nodes.into_iter().flat_map(|(node, pods)| pods.values().map(move |p| (node, p)));
+        pairs.collect()
+    }
+
     /// Where a pod is nominated to.
     pub(crate) fn node_of(&self, uid: &PodUid) -> Option<&Name> {
         self.node_of.get(uid)

@@ -1,12 +1,15 @@
 //! Looking into the queue and taking pods out of it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use steersman_api::key::PodUid;
+use steersman_api::name::Name;
 use steersman_api::pod::PodInfo;
 
 use super::entry::Entry;
 use super::{Place, SchedulingQueue, active_order, backoff_order};
+use crate::profile::PluginSet;
 
 /// How many pods stand where.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,6 +81,57 @@ impl SchedulingQueue {
     /// The gated pods and the reasons, in order of arrival.
     pub(crate) fn gated_pods(&self) -> impl Iterator<Item = (&Entry, &str)> {
         self.gated.iter().map(|entry| (entry, entry.gated_because.as_deref().unwrap_or_default()))
+    }
+
+    /// The pods that stand in one place: the first of the activeQ and backoffQ
+    /// is the next to leave, the others follow as the heap has them; the rest
+    /// in order of arrival within their group.
+    pub(crate) fn standing(&self, place: Place) -> Box<dyn Iterator<Item = &Entry> + '_> {
+        match place {
+            Place::Active => Box::new(self.active.iter()),
+            Place::Backoff => {
+                Box::new(self.backing_off.iter().chain(self.backing_off_after_error.iter()))
+            }
+            Place::Unschedulable => Box::new(self.unschedulable.iter()),
+            Place::Gated => Box::new(self.gated.iter()),
+            Place::InFlight => {
+                let in_order = self.in_flight.in_order();
+                Box::new(in_order.filter_map(|uid| self.flying.get(uid)))
+            }
+        }
+    }
+
+    /// How many pods that wait were rejected by which plugins, by profile. A
+    /// pod counts once for each of them, also while it waits to be tried again;
+    /// a gated pod counts for what keeps it out.
+    pub(crate) fn rejections(&self) -> BTreeMap<(Name, &'static str), usize> {
+        let mut groups: BTreeMap<(&Name, PluginSet), usize> = BTreeMap::new();
+        for (profile, plugins, entries) in self.unschedulable.groups() {
+            *groups.entry((profile, plugins)).or_default() += entries.count();
+        }
+        for (profile, plugins, entries) in self.gated.groups() {
+            *groups.entry((profile, plugins)).or_default() += entries.count();
+        }
+        for heap in [&self.active, &self.backing_off, &self.backing_off_after_error] {
+            for entry in heap.iter().filter(|entry| !entry.rejected_by.is_empty()) {
+                let group = (&entry.pod().spec.scheduler_name, entry.rejected_by);
+                *groups.entry(group).or_default() += 1;
+            }
+        }
+        let mut by_plugin = BTreeMap::new();
+        for ((name, plugins), n) in groups {
+            let Some(profile) = self.profiles.get(name) else { continue };
+            for plugin in profile.names(plugins) {
+                *by_plugin.entry((name.clone(), plugin)).or_default() += n;
+            }
+        }
+        by_plugin
+    }
+
+    /// How many changes are remembered for pods in flight, by the event's
+    /// label; `PodPopped` counts those pods.
+    pub(crate) fn remembered(&self) -> BTreeMap<String, usize> {
+        self.in_flight.remembered()
     }
 
     /// Takes a pod out for good, wherever it stands.

@@ -9,9 +9,10 @@ use steersman_api::pod::PodInfo;
 use steersman_api::time::Time;
 use steersman_framework::cluster::Cluster;
 use steersman_framework::events::{Change, Hint, HintCtx};
+use steersman_framework::observer::QueueObserver;
 
 use super::entry::Entry;
-use super::{Happened, Nomination, SchedulingQueue, WakeReason};
+use super::{Door, Happened, Nomination, SchedulingQueue, WakeReason, cause};
 use crate::profile::{PluginSet, Profile, WakeSlot};
 use crate::runner::guarded;
 
@@ -103,7 +104,11 @@ impl SchedulingQueue {
         let woken = listening(profile, entry.rejected_by, happened).find(|wake| {
             let Some((_, hints)) = &wake.hints else { return true };
             // A hint that fails must not leave the pod behind.
-            guarded(|| hints.hint(&ctx, &happened.change)).map_or(true, |hint| hint == Hint::Queue)
+            self.observers.iter().for_each(|observer| observer.hint_begins());
+            let hint = guarded(|| hints.hint(&ctx, &happened.change)).ok();
+            let told = |o: &Arc<dyn QueueObserver>| o.hinted(wake.name, &happened.event, hint);
+            self.observers.iter().for_each(told);
+            hint != Some(Hint::Skip)
         })?;
         Some(WakeReason { event: happened.event.to_string(), plugin: woken.name })
     }
@@ -117,8 +122,9 @@ impl SchedulingQueue {
         now: Time,
     ) {
         let Some(mut entry) = self.unschedulable.take(uid) else { return };
+        let event = reason.event.clone();
         entry.woken_by = Some(reason);
-        self.enqueue(entry, cluster, now);
+        self.enqueue(entry, &event, cluster, now);
     }
 
     /// Brings a pod back that was set aside, for a reason that is not among the
@@ -131,7 +137,9 @@ impl SchedulingQueue {
         now: Time,
     ) {
         match self.gated.take(uid) {
-            Some(entry) => self.enqueue(entry, cluster, now),
+            Some(entry) => {
+                self.enqueue_again(entry, Door::Unschedulable, &reason.event, cluster, now);
+            }
             None => self.wake_up(uid, reason, cluster, now),
         }
     }
@@ -139,7 +147,7 @@ impl SchedulingQueue {
     /// Asks the PreEnqueue plugins again about a pod, if they keep it out.
     pub(crate) fn try_gate(&mut self, uid: &PodUid, cluster: &Cluster, now: Time) {
         if let Some(entry) = self.gated.take(uid) {
-            self.enqueue(entry, cluster, now);
+            self.enqueue_again(entry, Door::Unschedulable, cause::FORCED, cluster, now);
         }
     }
 
@@ -152,7 +160,7 @@ impl SchedulingQueue {
         entry.consecutive_errors += 1;
         entry.last_was_error = true;
         entry.backoff_until = self.backoff.until(now, entry.consecutive_errors);
-        self.enqueue(entry, cluster, now);
+        self.enqueue(entry, cause::ATTEMPT_FAILED, cluster, now);
     }
 
     /// Asks the PreEnqueue plugins again about pods they keep out, when the
@@ -164,9 +172,13 @@ impl SchedulingQueue {
                 concerned.extend(entries.map(|entry| entry.pod().uid.clone()));
             }
         }
+        if concerned.is_empty() {
+            return;
+        }
+        let event = happened.event.to_string();
         for uid in concerned {
             if let Some(entry) = self.gated.take(&uid) {
-                self.enqueue(entry, cluster, now);
+                self.enqueue_again(entry, Door::Unschedulable, &event, cluster, now);
             }
         }
     }
@@ -190,14 +202,15 @@ impl SchedulingQueue {
         if let Some(old) = self.pod(&uid).cloned() {
             self.nominations.update(&old, &new);
         }
+        let from = if self.active.contains(&uid) { Door::Active } else { Door::Backoff };
         if let Some(mut entry) = self.take_waiting(&uid) {
             entry.queued.pod = new;
-            self.enqueue(entry, cluster, now);
+            self.enqueue_again(entry, from, cause::UPDATED, cluster, now);
             return;
         }
         if let Some(mut entry) = self.gated.take(&uid) {
             entry.queued.pod = new;
-            self.enqueue(entry, cluster, now);
+            self.enqueue_again(entry, Door::Unschedulable, cause::UPDATED, cluster, now);
             return;
         }
         let Some(mut entry) = self.unschedulable.take(&uid) else { return };
@@ -206,8 +219,9 @@ impl SchedulingQueue {
             .and_then(|happened| self.wake_reason(&entry, &happened, cluster));
         match reason {
             Some(reason) => {
+                let event = reason.event.clone();
                 entry.woken_by = Some(reason);
-                self.enqueue(entry, cluster, now);
+                self.enqueue(entry, &event, cluster, now);
             }
             None => self.set_aside(entry),
         }

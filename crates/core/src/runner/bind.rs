@@ -6,12 +6,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
+use steersman_framework::extender::{ExtenderError, Roles};
 use steersman_framework::extensions::{BindCtx, BoxFuture};
-use steersman_framework::observer::{Call, Observer};
+use steersman_framework::observer::{Call, Observer, Outcome, Phase};
 use steersman_framework::point::ExtensionPoint;
 use steersman_framework::verdict::{BindVerdict, PluginError, PreBindVerdict};
 
-use super::{Answer, Failed, Rejected, panic_error};
+use super::{Answer, AttemptError, Extenders, Failed, Rejected, panic_error};
 use crate::binding::Recall;
 use crate::profile::Profile;
 
@@ -22,16 +23,20 @@ pub(crate) enum BindOutcome {
     /// It was called off before the pod was bound.
     Recalled,
     Rejected(Rejected),
-    Failed(Failed),
+    Failed(AttemptError),
 }
 
-/// Runs the binding cycle of one pod.
+/// Runs the binding cycle of one pod; `notes` takes what goes wrong without
+/// harm.
 pub(crate) async fn run_binding(
     profile: &Profile,
     ctx: BindCtx<'_>,
     recall: &Recall,
     observer: &mut (dyn Observer + Send),
+    notes: &mut Vec<String>,
 ) -> BindOutcome {
+    let phase = |point| Phase { point, pod: ctx.pod };
+    observer.phase_begins(phase(ExtensionPoint::PreBind));
     let prepared = {
         let mut preparing = pin!(prepare(profile, ctx, observer));
         poll_fn(|cx| match recall.is_recalled() {
@@ -40,19 +45,41 @@ pub(crate) async fn run_binding(
         })
         .await
     };
+    observer.phase_ends(
+        phase(ExtensionPoint::PreBind),
+        match &prepared {
+            None | Some(Ok(None)) => Outcome::Success,
+            Some(Ok(Some(rejected))) => Outcome::Rejected(&rejected.rejection),
+            Some(Err(failed)) => Outcome::Error(&failed.error.0),
+        },
+    );
     match prepared {
         None => return BindOutcome::Recalled,
         Some(Ok(None)) => {}
         Some(Ok(Some(rejected))) => return BindOutcome::Rejected(rejected),
-        Some(Err(failed)) => return BindOutcome::Failed(failed),
+        Some(Err(failed)) => return BindOutcome::Failed(failed.into()),
     }
     if !recall.may_bind() {
         return BindOutcome::Recalled;
     }
-    match bind(profile, ctx, observer).await {
-        Ok(()) => BindOutcome::Bound,
-        Err(failed) => BindOutcome::Failed(failed),
+    match bind_outside(&profile.extenders, ctx, notes).await {
+        Some(Ok(())) => {}
+        Some(Err(error)) => return BindOutcome::Failed(error.into()),
+        None => {
+            observer.phase_begins(phase(ExtensionPoint::Bind));
+            let bound = bind(profile, ctx, observer).await;
+            observer.phase_ends(phase(ExtensionPoint::Bind), bound.outcome());
+            if let Err(failed) = bound {
+                return BindOutcome::Failed(failed.into());
+            }
+        }
     }
+    if !profile.post_bind.is_empty() {
+        observer.phase_begins(phase(ExtensionPoint::PostBind));
+        tell(profile, ctx, observer).await;
+        observer.phase_ends(phase(ExtensionPoint::PostBind), Outcome::Success);
+    }
+    BindOutcome::Bound
 }
 
 /// PreBind; the rejection, if a plugin says no.
@@ -73,7 +100,40 @@ async fn prepare(
     Ok(None)
 }
 
-/// Bind and PostBind.
+/// Lets the first extender bind that does so and is interested in the pod;
+/// `None` when there is none. After one that may be ignored and failed the next
+/// one is asked.
+async fn bind_outside(
+    extenders: &Extenders,
+    ctx: BindCtx<'_>,
+    notes: &mut Vec<String>,
+) -> Option<Result<(), ExtenderError>> {
+    for extender in extenders.interested(Roles::BIND, ctx.pod) {
+        let start = || {
+            let binding = extender.bind(ctx.pod, ctx.node);
+            let binding = async move { binding.await.map_err(|error| PluginError(error.0)) };
+            let binding: BoxFuture<'_, _> = Box::pin(binding);
+            binding
+        };
+        let bound = match catch_unwind(AssertUnwindSafe(start)) {
+            Ok(binding) => Guarded(binding).await,
+            Err(panic) => Err(panic_error(&*panic)),
+        };
+        match bound {
+            Err(error) if extender.is_ignorable() => {
+                let name = extender.name();
+                notes.push(format!(
+                    "pod {}: extender {name:?} is left out, as it failed: {error}",
+                    ctx.pod.key
+                ));
+            }
+            bound => return Some(bound.map_err(|error| ExtenderError(error.0))),
+        }
+    }
+    None
+}
+
+/// Bind: the first plugin that takes the pod.
 async fn bind(
     profile: &Profile,
     ctx: BindCtx<'_>,
@@ -92,6 +152,11 @@ async fn bind(
         let error = PluginError("no Bind plugin took the pod".to_owned());
         return Err(Failed { point: ExtensionPoint::Bind, plugin, error });
     }
+    Ok(())
+}
+
+/// PostBind.
+async fn tell(profile: &Profile, ctx: BindCtx<'_>, observer: &mut (dyn Observer + Send)) {
     for slot in &profile.post_bind {
         let call = call(ExtensionPoint::PostBind, slot.name, &ctx);
         let told = run(call, observer, || {
@@ -104,7 +169,6 @@ async fn bind(
         // The pod is bound: what a listener does with the news changes nothing.
         let _ = told.await;
     }
-    Ok(())
 }
 
 fn call<'a>(point: ExtensionPoint, plugin: &'static str, ctx: &BindCtx<'a>) -> Call<'a> {
@@ -125,17 +189,17 @@ async fn run<'a, T: Answer>(
         call,
         match &answer {
             Ok(answer) => answer.outcome(),
-            Err(error) => steersman_framework::observer::Outcome::Error(&error.0),
+            Err(error) => Outcome::Error(&error.0),
         },
     );
     answer.map_err(|error| Failed { point: call.point, plugin: call.plugin, error })
 }
 
 impl Answer for BindVerdict {
-    fn outcome(&self) -> steersman_framework::observer::Outcome<'_> {
+    fn outcome(&self) -> Outcome<'_> {
         match self {
-            Self::Bound => steersman_framework::observer::Outcome::Success,
-            Self::Skip => steersman_framework::observer::Outcome::Skip,
+            Self::Bound => Outcome::Success,
+            Self::Skip => Outcome::Skip,
         }
     }
 }

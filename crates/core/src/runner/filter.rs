@@ -1,29 +1,30 @@
 //! Filter: can a node run the pod? Pods nominated to the node are counted.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use steersman_api::node_info::NodeInfo;
 use steersman_api::pod::PodInfo;
 use steersman_framework::cluster::Cluster;
 use steersman_framework::extensions::{CycleCtx, PrepareCtx, WhatIf};
-use steersman_framework::observer::{Call, Observer, Outcome, Unobserved};
+use steersman_framework::observer::{Call, Observer, Outcome, Phase, Unobserved};
 use steersman_framework::point::ExtensionPoint;
 use steersman_framework::state::CycleState;
-use steersman_framework::verdict::{FilterVerdict, PluginError};
+use steersman_framework::verdict::{FilterVerdict, PluginError, Preemption};
 
-use super::{Answer, Failed, Rejected, run_quietly};
+use super::{Answer, Asked, Failed, Rejected, run_quietly};
 use crate::profile::{PluginIdx, PluginSet, Profile};
 use crate::queue::Nominations;
 
 /// The filters that a pod needs, ready to be asked about nodes.
-#[derive(Clone, Copy)]
 pub(crate) struct FilterSet<'a> {
     pub(crate) profile: &'a Profile,
     pub(crate) skip: PluginSet,
     pub(crate) pod: &'a PodInfo,
     pub(crate) cluster: &'a Cluster,
     pub(crate) nominations: &'a Nominations,
+    /// How often each filter was asked, in the profile's order.
+    asked: Box<[Cell<usize>]>,
 }
 
 /// A plugin's answer about a node.
@@ -33,7 +34,28 @@ pub(crate) enum NodeAnswer {
     Rejected(PluginIdx, Rejected),
 }
 
-impl FilterSet<'_> {
+impl<'a> FilterSet<'a> {
+    pub(crate) fn new(
+        profile: &'a Profile,
+        skip: PluginSet,
+        pod: &'a PodInfo,
+        cluster: &'a Cluster,
+        nominations: &'a Nominations,
+    ) -> Self {
+        let asked = profile.filter.iter().map(|_| Cell::default()).collect();
+        Self { profile, skip, pod, cluster, nominations, asked }
+    }
+
+    /// Tells how often each filter was asked.
+    pub(crate) fn tell_asked(&self, observer: &mut dyn Observer) {
+        let phase = Phase { point: ExtensionPoint::Filter, pod: self.pod };
+        for (slot, asked) in self.profile.filter.iter().zip(&self.asked) {
+            if asked.get() > 0 {
+                observer.asked(phase, slot.name, asked.get());
+            }
+        }
+    }
+
     /// Whether the pod fits on `node`. Pods of equal or higher priority that
     /// are nominated to the node are counted as if they were there; yet the
     /// pod must fit without them as well, since they may go elsewhere and it
@@ -67,10 +89,11 @@ impl FilterSet<'_> {
     ) -> Result<NodeAnswer, Failed> {
         let ctx = CycleCtx { pod: self.pod, cluster: self.cluster, state };
         let report = observer.wants_nodes();
-        for slot in &self.profile.filter {
+        for (slot, asked) in self.profile.filter.iter().zip(&self.asked) {
             if self.skip.contains(slot.idx) {
                 continue;
             }
+            asked.set(asked.get() + 1);
             let call = Call {
                 point: ExtensionPoint::Filter,
                 plugin: slot.name,
@@ -146,6 +169,8 @@ pub(crate) struct Trials<'a> {
     pub(crate) filters: &'a FilterSet<'a>,
     /// The plugins that said no.
     pub(crate) said_no: Cell<PluginSet>,
+    /// What went wrong with extenders, without harm.
+    pub(crate) notes: RefCell<Vec<String>>,
 }
 
 impl WhatIf for Trials<'_> {
@@ -178,5 +203,19 @@ impl WhatIf for Trials<'_> {
             }
             Err(failed) => Err(PluginError(failed.to_string())),
         }
+    }
+
+    fn ask_extenders(&self, candidates: Vec<Preemption>) -> Result<Vec<Preemption>, PluginError> {
+        let FilterSet { profile, pod, cluster, .. } = *self.filters;
+        let Some(slot) = profile.extender_slot() else { return Ok(candidates) };
+        let n_before = candidates.len();
+        let asked = Asked { extenders: &profile.extenders, pod, cluster };
+        let answer = asked.review(candidates, &mut self.notes.borrow_mut());
+        if answer.as_ref().map_or(true, |accepted| accepted.len() < n_before) {
+            let mut said_no = self.said_no.get();
+            said_no.insert(slot);
+            self.said_no.set(said_no);
+        }
+        answer.map_err(|error| PluginError(error.0))
     }
 }

@@ -4,6 +4,7 @@
 //! what a phase does with the answers.
 
 mod bind;
+mod extend;
 mod filter;
 mod gate;
 mod post_filter;
@@ -13,7 +14,8 @@ mod score;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use steersman_framework::observer::{Call, Observer, Outcome};
+use steersman_api::pod::PodInfo;
+use steersman_framework::observer::{Call, Observer, Outcome, Phase};
 use steersman_framework::point::ExtensionPoint;
 use steersman_framework::verdict::{
     FilterVerdict, PermitVerdict, PluginError, PostFilterVerdict, PreBindVerdict, PreFilterVerdict,
@@ -21,6 +23,7 @@ use steersman_framework::verdict::{
 };
 
 pub(crate) use bind::{BindOutcome, run_binding};
+pub(crate) use extend::{Asked, AttemptError, Extenders};
 pub(crate) use filter::{FilterSet, NodeAnswer, Trials};
 pub(crate) use gate::{Gate, pre_enqueue};
 pub(crate) use post_filter::{Plight, Remedy, post_filter};
@@ -46,6 +49,15 @@ pub(crate) trait Answer {
 impl Answer for () {
     fn outcome(&self) -> Outcome<'_> {
         Outcome::Success
+    }
+}
+
+impl<T: Answer> Answer for Result<T, Failed> {
+    fn outcome(&self) -> Outcome<'_> {
+        match self {
+            Ok(answer) => answer.outcome(),
+            Err(failed) => Outcome::Error(&failed.error.0),
+        }
     }
 }
 
@@ -119,6 +131,25 @@ impl Answer for PostFilterVerdict {
             Self::Unhelpful { .. } => Outcome::Skip,
         }
     }
+}
+
+/// Asks the plugins of one extension point, and tells the observer so. Nothing
+/// is told when there are none.
+pub(crate) fn phase<T: Answer>(
+    point: ExtensionPoint,
+    pod: &PodInfo,
+    n_plugins: usize,
+    observer: &mut dyn Observer,
+    ask: impl FnOnce(&mut dyn Observer) -> T,
+) -> T {
+    if n_plugins == 0 {
+        return ask(observer);
+    }
+    let phase = Phase { point, pod };
+    observer.phase_begins(phase);
+    let answer = ask(observer);
+    observer.phase_ends(phase, answer.outcome());
+    answer
 }
 
 /// Calls a plugin.

@@ -1,6 +1,6 @@
 //! PostFilter: what can be done about a pod that fits nowhere.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use steersman_api::key::PodUid;
 use steersman_api::name::Name;
@@ -32,6 +32,10 @@ pub(crate) struct Remedy {
     pub(crate) in_the_way: PluginSet,
     /// What the plugins said, for the pod's message.
     pub(crate) message: String,
+    /// Whether a plugin failed: the message is its error.
+    pub(crate) failed: bool,
+    /// What went wrong without harm.
+    pub(crate) notes: Vec<String>,
 }
 
 /// What PostFilter plugins are asked about.
@@ -49,10 +53,17 @@ pub(crate) struct Plight<'a> {
 /// others said does not matter. A plugin that fails ends the asking as well,
 /// and its error is all that is said.
 pub(crate) fn post_filter(plight: Plight<'_>, observer: &mut dyn Observer) -> Remedy {
+    let filters = plight.filters;
+    let trials = Trials { filters, said_no: Cell::default(), notes: RefCell::default() };
+    let mut remedy = ask(plight, &trials, observer);
+    remedy.notes = trials.notes.into_inner();
+    remedy
+}
+
+fn ask(plight: Plight<'_>, trials: &Trials<'_>, observer: &mut dyn Observer) -> Remedy {
     let Plight { filters, state, diagnosis, nominated, lot } = plight;
     let mut remedy = Remedy::default();
     let mut said: Vec<Reason> = Vec::new();
-    let trials = Trials { filters, said_no: Cell::default() };
     for slot in &filters.profile.post_filter {
         let call = Call {
             point: ExtensionPoint::PostFilter,
@@ -61,7 +72,7 @@ pub(crate) fn post_filter(plight: Plight<'_>, observer: &mut dyn Observer) -> Re
             node: None,
         };
         let cycle = CycleCtx { pod: filters.pod, cluster: filters.cluster, state };
-        let ctx = PostFilterCtx { cycle, diagnosis, nominated, lot, what_if: &trials };
+        let ctx = PostFilterCtx { cycle, diagnosis, nominated, lot, what_if: trials };
         match run(call, observer, || slot.plugin.post_filter(&ctx)) {
             Ok(PostFilterVerdict::Nominate(node)) => {
                 return Remedy { nominate: Some(node), ..Remedy::default() };
@@ -81,7 +92,8 @@ pub(crate) fn post_filter(plight: Plight<'_>, observer: &mut dyn Observer) -> Re
             }
             Err(failed) => {
                 let in_the_way = trials.said_no.get();
-                return Remedy { message: failed.error.0, in_the_way, ..Remedy::default() };
+                let message = failed.error.0;
+                return Remedy { message, in_the_way, failed: true, ..Remedy::default() };
             }
         }
     }

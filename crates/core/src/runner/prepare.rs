@@ -7,12 +7,12 @@ use steersman_api::pod::PodInfo;
 use steersman_framework::cluster::Cluster;
 use steersman_framework::diagnosis::OthersRejection;
 use steersman_framework::extensions::PrepareCtx;
-use steersman_framework::observer::{Call, Observer};
+use steersman_framework::observer::{Call, Observer, Outcome};
 use steersman_framework::point::ExtensionPoint;
 use steersman_framework::state::CycleState;
 use steersman_framework::verdict::{PreFilterVerdict, Rejection};
 
-use super::{Failed, Rejected, run};
+use super::{Answer, Failed, Rejected, phase, run};
 use crate::profile::{PluginIdx, PluginSet, Profile};
 
 /// What PreFilter left to do.
@@ -37,8 +37,31 @@ pub(crate) enum NoNodes {
     Disjoint(PluginSet, Rejection),
 }
 
+impl Answer for Result<Prepared, NoNodes> {
+    fn outcome(&self) -> Outcome<'_> {
+        match self {
+            Ok(_) => Outcome::Success,
+            Err(NoNodes::Rejected(_, Rejected { rejection, .. })) => Outcome::Rejected(rejection),
+            Err(NoNodes::Disjoint(_, rejection)) => Outcome::Rejected(rejection),
+        }
+    }
+}
+
 /// Asks every PreFilter plugin.
 pub(crate) fn pre_filter(
+    profile: &Profile,
+    pod: &PodInfo,
+    cluster: &Cluster,
+    state: &mut CycleState,
+    observer: &mut dyn Observer,
+) -> Result<Result<Prepared, NoNodes>, Failed> {
+    let n_plugins = profile.pre_filter.len();
+    phase(ExtensionPoint::PreFilter, pod, n_plugins, observer, |observer| {
+        ask_all(profile, pod, cluster, state, observer)
+    })
+}
+
+fn ask_all(
     profile: &Profile,
     pod: &PodInfo,
     cluster: &Cluster,

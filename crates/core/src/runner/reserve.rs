@@ -7,17 +7,31 @@ use steersman_api::name::Name;
 use steersman_api::pod::PodInfo;
 use steersman_framework::cluster::Cluster;
 use steersman_framework::extensions::{CycleCtx, PrepareCtx};
-use steersman_framework::observer::{Call, Observer};
+use steersman_framework::observer::{Call, Observer, Outcome};
 use steersman_framework::point::ExtensionPoint;
 use steersman_framework::state::CycleState;
 use steersman_framework::verdict::{PermitVerdict, ReserveVerdict};
 
-use super::{Failed, Rejected, run, run_quietly};
+use super::{Answer, Failed, Rejected, phase, run, run_quietly};
 use crate::profile::{PluginIdx, Profile};
 
 /// Asks every Reserve plugin in order; the first that says no ends it. The
 /// caller undoes with [`unreserve`].
 pub(crate) fn reserve(
+    profile: &Profile,
+    pod: &PodInfo,
+    cluster: &Cluster,
+    state: &mut CycleState,
+    node: &Name,
+    observer: &mut dyn Observer,
+) -> Result<Option<(PluginIdx, Rejected)>, Failed> {
+    let n_plugins = profile.reserve.len();
+    phase(ExtensionPoint::Reserve, pod, n_plugins, observer, |observer| {
+        reserve_all(profile, pod, cluster, state, node, observer)
+    })
+}
+
+fn reserve_all(
     profile: &Profile,
     pod: &PodInfo,
     cluster: &Cluster,
@@ -68,8 +82,41 @@ pub(crate) enum Permitted {
     Wait(BTreeMap<&'static str, Duration>),
 }
 
+impl Answer for Option<(PluginIdx, Rejected)> {
+    fn outcome(&self) -> Outcome<'_> {
+        match self {
+            None => Outcome::Success,
+            Some((_, rejected)) => Outcome::Rejected(&rejected.rejection),
+        }
+    }
+}
+
+impl Answer for Permitted {
+    fn outcome(&self) -> Outcome<'_> {
+        match self {
+            Self::Allow => Outcome::Success,
+            Self::Reject(_, rejected) => Outcome::Rejected(&rejected.rejection),
+            Self::Wait(_) => Outcome::Wait,
+        }
+    }
+}
+
 /// Asks every Permit plugin.
 pub(crate) fn permit(
+    profile: &Profile,
+    pod: &PodInfo,
+    cluster: &Cluster,
+    state: &mut CycleState,
+    node: &Name,
+    observer: &mut dyn Observer,
+) -> Result<Permitted, Failed> {
+    let n_plugins = profile.permit.len();
+    phase(ExtensionPoint::Permit, pod, n_plugins, observer, |observer| {
+        ask_permission(profile, pod, cluster, state, node, observer)
+    })
+}
+
+fn ask_permission(
     profile: &Profile,
     pod: &PodInfo,
     cluster: &Cluster,

@@ -4,12 +4,12 @@ use steersman_api::node_info::{NodeIdx, NodeInfo};
 use steersman_api::pod::PodInfo;
 use steersman_framework::cluster::Cluster;
 use steersman_framework::extensions::{CycleCtx, NodeScore, PrepareCtx};
-use steersman_framework::observer::{Call, Observer};
+use steersman_framework::observer::{Call, Observer, Outcome, Phase};
 use steersman_framework::point::ExtensionPoint;
 use steersman_framework::state::CycleState;
 use steersman_framework::verdict::{MAX_NODE_SCORE, PluginError, PreScoreVerdict};
 
-use super::{Failed, run, run_quietly};
+use super::{Answer, Failed, phase, run, run_quietly};
 use crate::profile::{PluginSet, Profile, ScoreSlot};
 
 /// Scores of feasible nodes.
@@ -21,6 +21,15 @@ pub(crate) struct ScoreTable {
     pub(crate) by_plugin: Vec<(&'static str, Vec<i64>)>,
 }
 
+impl ScoreTable {
+    /// Adds scores that come from elsewhere to the totals; in the same order.
+    pub(crate) fn add(&mut self, scores: &[i64]) {
+        for (total, score) in self.totals.iter_mut().zip(scores) {
+            total.score = total.score.saturating_add(*score);
+        }
+    }
+}
+
 /// Scores `nodes`, which are feasible.
 pub(crate) fn score(
     profile: &Profile,
@@ -30,6 +39,25 @@ pub(crate) fn score(
     nodes: &[NodeIdx],
     observer: &mut dyn Observer,
 ) -> Result<ScoreTable, Failed> {
+    let n_plugins = profile.pre_score.len();
+    let skip = phase(ExtensionPoint::PreScore, pod, n_plugins, observer, |observer| {
+        pre_score(profile, pod, cluster, state, nodes, observer)
+    })?;
+    let n_plugins = profile.score.len();
+    phase(ExtensionPoint::Score, pod, n_plugins, observer, |observer| {
+        score_with_all(profile, skip, CycleCtx { pod, cluster, state }, nodes, observer)
+    })
+}
+
+/// The plugins that the pod does not need.
+fn pre_score(
+    profile: &Profile,
+    pod: &PodInfo,
+    cluster: &Cluster,
+    state: &mut CycleState,
+    nodes: &[NodeIdx],
+    observer: &mut dyn Observer,
+) -> Result<PluginSet, Failed> {
     let mut skip = PluginSet::default();
     for slot in &profile.pre_score {
         let call = Call { point: ExtensionPoint::PreScore, plugin: slot.name, pod, node: None };
@@ -39,14 +67,25 @@ pub(crate) fn score(
             PreScoreVerdict::Skip => skip.insert(slot.idx),
         }
     }
+    Ok(skip)
+}
+
+fn score_with_all(
+    profile: &Profile,
+    skip: PluginSet,
+    ctx: CycleCtx<'_>,
+    nodes: &[NodeIdx],
+    observer: &mut dyn Observer,
+) -> Result<ScoreTable, Failed> {
     let mut table = ScoreTable {
         totals: nodes.iter().map(|node| NodeScore { node: *node, score: 0 }).collect(),
         by_plugin: Vec::new(),
     };
-    let ctx = CycleCtx { pod, cluster, state };
     for slot in profile.score.iter().filter(|s| !skip.contains(s.slot.idx)) {
         let scores = score_with(slot, &ctx, nodes, observer)?;
         observer.scored(slot.slot.name, &scores);
+        let phase = Phase { point: ExtensionPoint::Score, pod: ctx.pod };
+        observer.asked(phase, slot.slot.name, scores.len());
         for (total, score) in table.totals.iter_mut().zip(&scores) {
             total.score += score.score;
         }
@@ -54,6 +93,18 @@ pub(crate) fn score(
         table.by_plugin.push((slot.slot.name, scores));
     }
     Ok(table)
+}
+
+impl Answer for PluginSet {
+    fn outcome(&self) -> Outcome<'_> {
+        Outcome::Success
+    }
+}
+
+impl Answer for ScoreTable {
+    fn outcome(&self) -> Outcome<'_> {
+        Outcome::Success
+    }
 }
 
 /// One plugin's scores of all nodes, normalised and weighted.

@@ -19,7 +19,7 @@ use crate::event::{Attempt, Effect, FailureReason, Outcome};
 use crate::pods::PlacedState;
 use crate::profile::{PluginIdx, PluginSet, Profile};
 use crate::queue::{Entry, Failure};
-use crate::runner::{Failed, Permitted, Rejected, Remedy, permit, reserve, score, unreserve};
+use crate::runner::{AttemptError, Permitted, Rejected, Remedy, permit, reserve, score, unreserve};
 
 /// What the judging half of the cycle came to.
 enum Judged {
@@ -35,9 +35,11 @@ impl Scheduler {
         observer: &mut dyn Observer,
     ) -> Option<(Attempt, Vec<Effect>)> {
         self.queue.advance(&self.cluster, now);
-        let entry = self.queue.pop()?;
+        let entry = self.queue.pop(now)?;
         self.cluster.refresh_order();
+        observer.cycle_begins(entry.pod(), entry.queued.attempts);
         let attempt = self.attempt(&entry, now, observer);
+        observer.cycle_ends(entry.pod());
         Some((attempt, std::mem::take(&mut self.effects)))
     }
 
@@ -60,8 +62,10 @@ impl Scheduler {
             ));
             return attempt;
         };
-        attempt.outcome = match self.judge(&profile, &mut attempt, observer) {
-            Err(failed) => self.failed_with_error(&pod, failed, now),
+        let judged = self.judge(&profile, &mut attempt, observer);
+        observer.judged(&pod);
+        attempt.outcome = match judged {
+            Err(failed) => self.failed_with_error(&pod, &failed, now),
             Ok(Judged::NoFit(filtered, remedy)) => {
                 attempt.preemption.clone_from(&remedy.preempt);
                 let remedy = match self.only_tells_preemptions && remedy.preempt.is_some() {
@@ -87,7 +91,7 @@ impl Scheduler {
         profile: &Profile,
         attempt: &mut Attempt,
         observer: &mut dyn Observer,
-    ) -> Result<Judged, Failed> {
+    ) -> Result<Judged, AttemptError> {
         let pod = &*attempt.pod;
         let lot = lot(self.seed, &pod.uid.0, attempt.number);
         let inputs = Inputs {
@@ -100,26 +104,36 @@ impl Scheduler {
         let n_nodes = self.cluster.nodes().len();
         let sampling = Sampling {
             start: if n_nodes == 0 { 0 } else { self.next_start % n_nodes },
-            wanted: Sampling::wanted(profile.percentage_of_nodes_to_score, n_nodes),
+            wanted: match profile.compares_nodes() {
+                true => Sampling::wanted(profile.percentage_of_nodes_to_score, n_nodes),
+                false => 1,
+            },
         };
         let mut state = CycleState::new();
         let mut filtered = inputs.filter(&mut state, sampling, observer)?;
         attempt.n_evaluated = filtered.n_evaluated;
         attempt.n_feasible = filtered.feasible.len();
         self.next_start = sampling.start + filtered.n_evaluated;
-        match filtered.feasible.as_slice() {
+        let mut notes = std::mem::take(&mut filtered.notes);
+        let judged = match filtered.feasible.as_slice() {
             [] => {
-                let remedy = inputs.remedy(&mut filtered, &state, observer);
+                let mut remedy = inputs.remedy(&mut filtered, &state, observer);
+                notes.append(&mut remedy.notes);
                 Ok(Judged::NoFit(Box::new(filtered), Box::new(remedy)))
             }
             // With one node there is nothing to compare.
             [only] => Ok(Judged::Chosen(*only, state)),
             nodes => {
-                let table = score(profile, pod, &self.cluster, &mut state, nodes, observer)?;
+                let mut table = score(profile, pod, &self.cluster, &mut state, nodes, observer)?;
+                for (_, scores) in inputs.asked().prioritize(nodes, &mut notes) {
+                    table.add(&scores);
+                }
                 let node = best(&table.totals, lot).unwrap_or(nodes[0]);
                 Ok(Judged::Chosen(node, state))
             }
-        }
+        };
+        self.effects.extend(notes.into_iter().map(Effect::Note));
+        judged
     }
 
     fn nominate_after_no_fit(&mut self, pod: &Arc<PodInfo>, remedy: &Remedy, now: Time) {
@@ -142,7 +156,12 @@ impl Scheduler {
         Outcome::Unschedulable(Box::new(filtered.diagnosis))
     }
 
-    fn failed_with_error(&mut self, pod: &Arc<PodInfo>, failed: Failed, now: Time) -> Outcome {
+    fn failed_with_error(
+        &mut self,
+        pod: &Arc<PodInfo>,
+        failed: &AttemptError,
+        now: Time,
+    ) -> Outcome {
         let message = failed.to_string();
         let reason = FailureReason::SchedulerError;
         self.failed(pod, Failure::Error, reason, message.clone(), now);
@@ -191,7 +210,7 @@ impl Scheduler {
             Err(failed) => {
                 let message = failed.to_string();
                 self.unreserve_and_forget(pod, profile, &state, &node, now, |scheduler| {
-                    scheduler.failed_with_error(pod, failed, now);
+                    scheduler.failed_with_error(pod, &failed.into(), now);
                 });
                 return Outcome::Error(message);
             }
@@ -210,7 +229,8 @@ impl Scheduler {
         let ctx = CycleCtx { pod, cluster: &self.cluster, state: &state };
         let takes_a_while = matches!(stage, Stage::Waiting(_))
             || profile.pre_bind.iter().any(|slot| slot.plugin.has_work(&ctx, &node));
-        if takes_a_while && pod.nominated_node.as_ref() != Some(&node) {
+        let is_told = pod.nominated_node.as_ref() == Some(&node);
+        if self.tells_expected_nodes && takes_a_while && !is_told {
             // Others should know where the pod is expected.
             self.effects.push(Effect::Nominate { pod: pod.clone(), node: Some(node.clone()) });
         }
@@ -225,6 +245,7 @@ impl Scheduler {
             stage,
             latest: None,
             fate: None,
+            flight: self.queue.flight(&pod.uid),
         };
         let outcome = match &binding.stage {
             Stage::Waiting(waits) => {
@@ -290,6 +311,7 @@ impl Scheduler {
         message: String,
         now: Time,
     ) {
+        self.record_failure(pod, reason);
         // Meanwhile somebody may have begun to delete it.
         if self.queue.pod(&pod.uid).is_some_and(|latest| latest.terminating) {
             self.pod_deleted(&pod.uid, now);

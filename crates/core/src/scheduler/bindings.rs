@@ -18,7 +18,8 @@ use super::Scheduler;
 use crate::binding::{BindingCycle, BindingReport, Recall};
 use crate::event::{Effect, FailureReason};
 use crate::profile::{PluginSet, Profile};
-use crate::queue::Failure;
+use crate::queue::{Failure, Flight};
+use crate::record::Record;
 use crate::runner::{BindOutcome, Rejected, unreserve};
 
 /// A pod on its way.
@@ -34,6 +35,8 @@ pub(super) struct Binding {
     pub(super) latest: Option<Arc<PodInfo>>,
     /// What the watch said of the pod meanwhile.
     pub(super) fate: Option<Fate>,
+    /// The attempt it belongs to.
+    pub(super) flight: Option<Flight>,
 }
 
 /// How far it is.
@@ -47,7 +50,8 @@ pub(super) enum Stage {
 /// A Permit plugin's hold.
 pub(super) struct Wait {
     pub(super) timeout: Duration,
-    until: Time,
+    since: Time,
+    pub(super) until: Time,
 }
 
 /// What overtook a binding cycle.
@@ -69,7 +73,7 @@ impl Stage {
     pub(super) fn waiting(waits: BTreeMap<&'static str, Duration>, now: Time) -> Self {
         let wait = |timeout: Duration| {
             let timeout = timeout.min(LONGEST_WAIT);
-            Wait { timeout, until: now.after(timeout) }
+            Wait { timeout, since: now, until: now.after(timeout) }
         };
         Self::Waiting(waits.into_iter().map(|(plugin, t)| (plugin, wait(t))).collect())
     }
@@ -114,7 +118,11 @@ impl Bindings {
         self.waiting().filter_map(Binding::next_deadline).min()
     }
 
-    fn waiting(&self) -> impl Iterator<Item = &Binding> {
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &Binding> {
         self.waited.iter().filter_map(|uid| self.all.get(uid))
     }
 }
@@ -140,11 +148,13 @@ impl Binding {
 }
 
 impl Scheduler {
-    pub(super) fn permit_allowed(&mut self, uid: &PodUid, plugin: &'static str) {
+    pub(super) fn permit_allowed(&mut self, uid: &PodUid, plugin: &'static str, now: Time) {
         let Some(binding) = self.bindings.get_mut(uid) else { return };
         let Stage::Waiting(waits) = &mut binding.stage else { return };
-        waits.remove(plugin);
+        let Some(wait) = waits.remove(plugin) else { return };
         if waits.is_empty() {
+            let waited = now.since(wait.since);
+            self.records.push(Record::PermitWaited { allowed: true, waited });
             binding.stage = Stage::Running;
             let cycle = binding.cycle();
             self.effects.push(Effect::StartBinding(cycle));
@@ -163,6 +173,12 @@ impl Scheduler {
             return;
         }
         let Some(binding) = self.bindings.remove(uid) else { return };
+        if let Stage::Waiting(waits) = &binding.stage
+            && let Some(wait) = waits.values().next()
+        {
+            let waited = now.since(wait.since);
+            self.records.push(Record::PermitWaited { allowed: false, waited });
+        }
         let rejected = Rejected { plugin, rejection: Rejection::unschedulable(reason) };
         self.binding_rejected(&binding, &rejected, now);
     }
@@ -224,7 +240,10 @@ impl Scheduler {
     }
 
     pub(super) fn binding_finished(&mut self, report: BindingReport, now: Time) {
-        let BindingReport { pod: uid, ticket, outcome } = report;
+        let BindingReport { pod: uid, ticket, outcome, notes } = report;
+        for note in notes {
+            self.note(note);
+        }
         // A report of an earlier cycle says nothing about this one.
         if self.bindings.get(&uid).is_none_or(|binding| binding.ticket != ticket) {
             return;
@@ -237,6 +256,7 @@ impl Scheduler {
                     let expires = self.assumed_pod_ttl.map(|ttl| now.after(ttl));
                     self.pods.accept(&uid, binding.latest.clone(), expires);
                 }
+                self.record_success(&binding);
                 let Binding { pod, node, .. } = binding;
                 self.effects.push(Effect::Scheduled { pod, node });
             }
@@ -246,6 +266,7 @@ impl Scheduler {
                 if outcome == BindOutcome::Recalled {
                     self.stays_after_all(&uid, now);
                 }
+                self.record_success(&binding);
                 let Binding { pod, node, .. } = binding;
                 self.effects.push(Effect::Scheduled { pod, node });
             }

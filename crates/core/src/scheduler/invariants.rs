@@ -41,6 +41,11 @@ impl Scheduler {
                 broken.push(format!("pod {uid} is assumed and nobody binds it"));
             }
         }
+        let assumed = self.pods.iter().filter(|p| p.state != PlacedState::Bound).count();
+        if self.pods.assumed_count() != assumed {
+            let counted = self.pods.assumed_count();
+            broken.push(format!("{assumed} pods are assumed, {counted} counted"));
+        }
         let in_flight = self.queue.counts().in_flight;
         let under_way = self.bindings.iter().filter(|(_, b)| b.fate.is_none()).count();
         if in_flight != under_way {

@@ -7,6 +7,8 @@ mod objects;
 mod pods;
 mod preemption;
 mod setup;
+mod state;
+mod stats;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,18 +19,21 @@ use steersman_api::pod::PodInfo;
 use steersman_api::time::Time;
 use steersman_framework::cluster::Cluster;
 use steersman_framework::events::Change;
-use steersman_framework::observer::Observer;
+use steersman_framework::observer::{Observer, QueueObserver};
 use steersman_framework::signature::Signature;
 
 use bindings::Bindings;
 use preemption::News;
 pub use setup::{Setup, SetupError};
+pub use state::{BindingState, PodState, PodStates, WaitState};
+pub use stats::{EventLabel, Stats};
 
 use crate::cycle::{Inputs, lot};
 use crate::evaluate::Evaluation;
 use crate::event::{Effect, Event};
 use crate::pods::PodTable;
 use crate::queue::{Place, Profiles, QueueCounts, SchedulingQueue};
+use crate::record::{Record, Records};
 
 /// Owns queue, cluster state and pods on their way; decides where pods go.
 ///
@@ -49,11 +54,15 @@ pub struct Scheduler {
     /// How long an accepted binding may take to show in the watch. `None`, as
     /// in the reference: forever.
     assumed_pod_ttl: Option<Duration>,
+    /// Whether pods whose binding takes a while are nominated to their node: the
+    /// feature `NominatedNodeNameForExpectation`.
+    tells_expected_nodes: bool,
     /// How many binding cycles and preemptions were started.
     tickets: u64,
     /// Whether preemptions are told of and not begun.
     only_tells_preemptions: bool,
     effects: Vec<Effect>,
+    records: Records,
 }
 
 /// How many pods were woken by what, and whether it helped.
@@ -91,7 +100,7 @@ impl Scheduler {
             Event::NodeDeleted(name) => self.node_deleted(&name, now),
             Event::ObjectDeleted { resource, key } => self.object_deleted(resource, &key, now),
             Event::BindingFinished(report) => self.binding_finished(report, now),
-            Event::PermitAllowed { pod, plugin } => self.permit_allowed(&pod, plugin),
+            Event::PermitAllowed { pod, plugin } => self.permit_allowed(&pod, plugin, now),
             Event::PermitRejected { pod, plugin, reason } => {
                 self.permit_rejected(&pod, plugin, reason, now);
             }
@@ -226,6 +235,22 @@ impl Scheduler {
     /// How many pods the last-resort flush brought back so far.
     pub fn flushed_count(&self) -> u64 {
         self.queue.wake_stats().flushed
+    }
+
+    /// Has one more observer told of the plugins that the queue asks.
+    pub fn watch_queue(&mut self, observer: Arc<dyn QueueObserver>) {
+        self.queue.watch(observer);
+    }
+
+    /// From now on [`Scheduler::take_records`] has something to return.
+    pub fn keep_records(&mut self) {
+        self.records.keep();
+    }
+
+    /// What was recorded since the last time. A driver that has records kept
+    /// takes them after every call that may change anything.
+    pub fn take_records(&mut self) -> Vec<Record> {
+        self.records.take()
     }
 
     /// Tells the queue of a change that the cluster state shows already.

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use steersman_config::Config;
+use serde_json::Value;
+use steersman_config::{Config, Gate, Profile as ProfileConfig};
 use steersman_framework::cluster::Cluster;
 use steersman_framework::events::EventResource;
 use steersman_framework::extender::Extender;
@@ -16,7 +17,9 @@ use super::Scheduler;
 use super::bindings::Bindings;
 use crate::pods::PodTable;
 use crate::profile::{Profile, ProfileError};
-use crate::queue::{Backoff, Profiles, SchedulingQueue};
+use crate::queue::{Backoff, MAX_UNSCHEDULABLE, Profiles, SchedulingQueue};
+use crate::record::Records;
+use crate::runner::Extenders;
 
 /// What a scheduler is made from.
 #[derive(Clone, Copy)]
@@ -30,14 +33,25 @@ pub struct Setup<'a> {
     /// How long an accepted binding may take to show in the watch before the
     /// pod is tried again. `None`, as in the reference: forever.
     pub assumed_pod_ttl: Option<Duration>,
-    /// The extenders, in the order of the configuration.
+    /// How long a pod that found no node waits at the longest until it is tried
+    /// again, though nothing has happened that could help it; more than none.
+    pub max_unschedulable: Duration,
+    /// The extenders, in the order of the configuration. Those that may be
+    /// ignored are asked after the others.
     pub extenders: &'a [Arc<dyn Extender>],
 }
 
 impl<'a> Setup<'a> {
     /// With the seed 0, without extenders, and as the reference in the rest.
     pub fn new(config: &'a Config, registry: &'a Registry) -> Self {
-        Self { config, registry, seed: 0, assumed_pod_ttl: None, extenders: &[] }
+        Self {
+            config,
+            registry,
+            seed: 0,
+            assumed_pod_ttl: None,
+            max_unschedulable: MAX_UNSCHEDULABLE,
+            extenders: &[],
+        }
     }
 }
 
@@ -52,6 +66,9 @@ pub enum SetupError {
     NoProfile,
 }
 
+/// The plugin that checks what nodes have room for.
+const CHECKS_RESOURCES: &str = "NodeResourcesFit";
+
 impl Scheduler {
     /// A scheduler that knows nothing of the cluster yet, and notices about
     /// what it will do without.
@@ -59,13 +76,16 @@ impl Scheduler {
     /// # Errors
     /// When a plugin refuses its arguments or a profile lacks what it needs.
     pub fn new(setup: Setup<'_>) -> Result<(Self, Vec<String>), SetupError> {
-        let Setup { config, registry, seed, assumed_pod_ttl, extenders: _ } = setup;
+        let Setup { config, registry, seed, assumed_pod_ttl, max_unschedulable, extenders } = setup;
+        let outside = Extenders::new(extenders);
         let mut profiles = Profiles::new();
         let shared = Shared::default();
         let mut planned: BTreeMap<&'static str, Vec<&str>> = BTreeMap::new();
         for profile in &config.profiles {
-            let (built, without) =
-                Profile::build(profile, config.percentage_of_nodes_to_score, registry, &shared)?;
+            let adapted = with_ignored_resources(profile, config);
+            let percentage = config.percentage_of_nodes_to_score;
+            let (built, without) = Profile::build(&adapted, percentage, registry, &shared)?;
+            let built = built.with_extenders(&outside);
             for plugin in without {
                 planned.entry(plugin).or_default().push(&profile.scheduler_name);
             }
@@ -78,17 +98,21 @@ impl Scheduler {
         let scheduler = Self {
             cluster: Cluster::new(),
             pods: PodTable::default(),
-            queue: SchedulingQueue::new(profiles.clone(), sort, backoff),
+            queue: SchedulingQueue::new(profiles.clone(), sort, backoff)
+                .popping_backing_off(config.gates.enabled(Gate::SchedulerPopFromBackoffQ))
+                .flushing_after(max_unschedulable),
             profiles,
             bindings: Bindings::default(),
             next_start: 0,
             seed,
             assumed_pod_ttl,
+            tells_expected_nodes: config.gates.enabled(Gate::NominatedNodeNameForExpectation),
             tickets: 0,
             only_tells_preemptions: false,
             effects: Vec::new(),
+            records: Records::default(),
         };
-        Ok((scheduler, notices(config, &planned)))
+        Ok((scheduler, notices(config, &planned, &outside)))
     }
 
     /// The kinds of things that some plugin listens to or reads: a driver need
@@ -113,7 +137,30 @@ impl Scheduler {
     }
 }
 
-fn notices(config: &Config, planned: &BTreeMap<&'static str, Vec<&str>>) -> Vec<String> {
+/// The profile without checks of those resources that extenders check: what
+/// the configuration says of extenders takes the place of the plugin's own
+/// `ignoredResources`.
+fn with_ignored_resources(profile: &ProfileConfig, config: &Config) -> ProfileConfig {
+    let mut profile = profile.clone();
+    let managed = config.extenders.iter().flat_map(|extender| &extender.managed_resources);
+    let ignored: Vec<&str> = managed
+        .filter(|resource| resource.ignored_by_scheduler)
+        .map(|resource| resource.name.as_str())
+        .collect();
+    if ignored.is_empty() {
+        return profile;
+    }
+    if let Some(Value::Object(args)) = profile.args.get_mut(CHECKS_RESOURCES) {
+        args.insert("ignoredResources".to_owned(), ignored.into());
+    }
+    profile
+}
+
+fn notices(
+    config: &Config,
+    planned: &BTreeMap<&'static str, Vec<&str>>,
+    outside: &Extenders,
+) -> Vec<String> {
     let mut notices = Vec::new();
     if !planned.is_empty() {
         let names: Vec<&str> = planned.keys().copied().collect();
@@ -122,9 +169,12 @@ fn notices(config: &Config, planned: &BTreeMap<&'static str, Vec<&str>>) -> Vec<
             names.join(", ")
         ));
     }
-    if !config.extenders.is_empty() {
+    if !config.extenders.is_empty() && outside.is_empty() {
         let n = config.extenders.len();
-        notices.push(format!("extenders are not called yet; the configuration has {n}"));
+        notices.push(format!(
+            "extenders are not called here, decisions are made without them: the configuration has \
+             {n}"
+        ));
     }
     notices
 }

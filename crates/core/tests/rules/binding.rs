@@ -31,6 +31,20 @@ fn holds(name: &'static str, timeout: Duration) -> Descriptor {
     plugin(name, Extensions { permit: Some(Arc::new(Holds(timeout))), ..Extensions::default() })
 }
 
+#[test]
+fn a_pod_that_waits_hopes_for_its_node_while_the_feature_is_on() {
+    let slow = [holds("slow", Duration::from_secs(60))];
+    for (gates, expected) in
+        [("", "a hopes for n1; a waits"), ("NominatedNodeNameForExpectation=false", "a waits")]
+    {
+        let mut world = World::with_gates(&slow, gates);
+        world.see(node("n1"));
+        world.see(pod("a"));
+        world.next();
+        assert_eq!(world.effects, expected, "{gates}");
+    }
+}
+
 /// Tells what it does; says no to pods that are named `no-` and its name.
 struct Tells(&'static str, Sender<String>);
 

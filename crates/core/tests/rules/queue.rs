@@ -57,6 +57,19 @@ fn pod_that_backs_off_is_tried_when_nobody_else_is_there() {
 }
 
 #[test]
+fn pod_that_backs_off_waits_when_the_feature_is_off() {
+    let mut world = World::with_gates(&[], "SchedulerPopFromBackoffQ=false");
+    world.see(node("n1"));
+    world.see(giant("a"));
+    assert_eq!(world.next(), "a: no");
+    world.see(node("n2").allocatable("cpu", "200"));
+    assert_eq!(world.place("a"), Some(Place::Backoff));
+    assert_eq!(world.next(), "nobody");
+    world.pass(seconds(1));
+    assert_eq!(world.next(), "a: n2");
+}
+
+#[test]
 fn pod_that_met_an_error_waits_its_full_time() {
     let mut world = World::new();
     world.see(node("n1"));
@@ -160,6 +173,18 @@ fn pod_is_tried_again_after_five_minutes_whatever_happens() {
         (world.place("a"), world.scheduler.flushed_count()),
         (Some(Place::Unschedulable), 0)
     );
+    world.pass(seconds(1));
+    assert_eq!((world.place("a"), world.scheduler.flushed_count()), (Some(Place::Active), 1));
+}
+
+#[test]
+fn how_long_that_takes_can_be_set() {
+    let mut world = World::flushing_after(seconds(60));
+    world.see(node("n1"));
+    world.see(giant("a"));
+    assert_eq!(world.next(), "a: no");
+    world.pass(seconds(59));
+    assert_eq!(world.place("a"), Some(Place::Unschedulable));
     world.pass(seconds(1));
     assert_eq!((world.place("a"), world.scheduler.flushed_count()), (Some(Place::Active), 1));
 }

@@ -9,10 +9,11 @@ use steersman_api::key::{ObjectKey, PodUid};
 use steersman_api::name::Name;
 use steersman_api::object::ClusterObject;
 use steersman_api::time::Time;
-use steersman_config::Config;
+use steersman_config::{Config, FeatureGates};
 use steersman_core::{
-    BindingCycle, BindingReport, Effect, Event, Eviction, Outcome, Place, Scheduler, Setup,
+    Attempt, BindingCycle, BindingReport, Effect, Event, Eviction, Outcome, Place, Scheduler, Setup,
 };
+use steersman_framework::extender::Extender;
 use steersman_framework::extensions::BoxFuture;
 use steersman_framework::observer::{Observer, Unobserved};
 use steersman_framework::registry::{Descriptor, Registry};
@@ -88,16 +89,19 @@ impl World {
 
     /// The default profile with more plugins.
     pub(crate) fn with_plugins(plugins: &[Descriptor]) -> Self {
-        let enabled: Vec<String> =
-            plugins.iter().map(|plugin| format!("{{name: {}}}", plugin.name)).collect();
-        let enabled = enabled.join(", ");
-        let profile = format!("profiles: [{{plugins: {{multiPoint: {{enabled: [{enabled}]}}}}}}]");
-        Self::of(plugins, &profile, None)
+        Self::of(plugins, &enabling(plugins), None)
     }
 
     /// Gives up on bindings that do not show for so long.
     pub(crate) fn with_ttl(ttl: Duration) -> Self {
         Self::of(&[], "", Some(ttl))
+    }
+
+    /// The plugins and, with a `--feature-gates`, the default configuration.
+    pub(crate) fn with_gates(plugins: &[Descriptor], gates: &str) -> Self {
+        let (registry, mut config) = loaded(plugins, &enabling(plugins));
+        config.gates = FeatureGates::parse(gates).expect("good gates").0;
+        Self::start(&registry, &config, None)
     }
 
     /// A configuration: what stands below its `kind`.
@@ -110,8 +114,24 @@ impl World {
         Self::start(&registry, &config, assumed_pod_ttl)
     }
 
+    /// A configuration, and extenders in their order.
+    pub(crate) fn extended(fields: &str, extenders: &[Arc<dyn Extender>]) -> Self {
+        let (registry, config) = loaded(&[], fields);
+        let setup = Setup { seed: 1, extenders, ..Setup::new(&config, &registry) };
+        Self::new_of(setup)
+    }
+
+    /// Pods that found no node wait for so long at the most.
+    pub(crate) fn flushing_after(max_unschedulable: Duration) -> Self {
+        let (registry, config) = loaded(&[], "");
+        Self::new_of(Setup { seed: 1, max_unschedulable, ..Setup::new(&config, &registry) })
+    }
+
     fn start(registry: &Registry, config: &Config, assumed_pod_ttl: Option<Duration>) -> Self {
-        let setup = Setup { seed: 1, assumed_pod_ttl, ..Setup::new(config, registry) };
+        Self::new_of(Setup { seed: 1, assumed_pod_ttl, ..Setup::new(config, registry) })
+    }
+
+    fn new_of(setup: Setup<'_>) -> Self {
         let (scheduler, _) = Scheduler::new(setup).expect("a scheduler");
         Self {
             scheduler,
@@ -170,6 +190,12 @@ impl World {
             Outcome::Rejected { plugin, .. } => format!("{pod}: {plugin} says no"),
             Outcome::Error(error) => format!("{pod}: {error}"),
         }
+    }
+
+    /// Tries the next pod, which there must be.
+    #[track_caller]
+    pub(crate) fn try_next(&mut self) -> (Attempt, Vec<Effect>) {
+        self.scheduler.schedule_next(self.now, &mut Unobserved).expect("a pod to try")
     }
 
     /// A pod's binding cycle, to be run by the test.
@@ -262,6 +288,14 @@ impl World {
         let words: Vec<String> = effects.into_iter().map(words).collect();
         words.join("; ")
     }
+}
+
+/// The default profile with more plugins.
+fn enabling(plugins: &[Descriptor]) -> String {
+    let enabled: Vec<String> =
+        plugins.iter().map(|plugin| format!("{{name: {}}}", plugin.name)).collect();
+    let enabled = enabled.join(", ");
+    format!("profiles: [{{plugins: {{multiPoint: {{enabled: [{enabled}]}}}}}}]")
 }
 
 /// The in-tree plugins and `plugins`, and a configuration.

@@ -25,6 +25,11 @@ impl Stores {
         self.0.get_mut(resource)?.remove(key)
     }
 
+    /// Whether there is an object of that kind and name.
+    pub fn contains(&self, resource: &str, key: &ObjectKey) -> bool {
+        self.0.get(resource).is_some_and(|of_kind| of_kind.contains_key(key))
+    }
+
     /// The object of that type and key.
     pub fn get<T: StoredObject>(&self, key: &ObjectKey) -> Option<&T> {
         self.0.get(T::RESOURCE)?.get(key)?.get()

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use http::{Method, Request};
-use kube::client::ClientBuilder;
+use kube::client::{Body, ClientBuilder};
 use serde_json::{Value, json};
 use steersman_leader_election::{FencedOut, LockKind, Lost};
 use tokio::time::{sleep, timeout};
+use tower::ServiceExt as _;
 
 use crate::world::{Diary, Link, Weather, World};
 use steersman_leader_election::Clock as _;
@@ -102,6 +103,49 @@ async fn a_candidate_whose_answer_was_lost_finds_out_that_it_leads() {
     assert_eq!(world.lease().await["leaseTransitions"], 0);
 }
 
+/// The names of the `ConfigMap`s, without those that every namespace has.
+async fn maps(world: &World) -> Vec<String> {
+    let maps = world.get("/api/v1/namespaces/default/configmaps").await;
+    let name = |map: &Value| map["metadata"]["name"].as_str().expect("text").to_owned();
+    let names = maps["items"].as_array().expect("a list").iter().map(name);
+    names.filter(|name| name != "kube-root-ca.crt").collect()
+}
+
+fn write(name: &str) -> Request<Vec<u8>> {
+    let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name } });
+    Request::post("/api/v1/namespaces/default/configmaps")
+        .header("content-type", "application/json")
+        .body(map.to_string().into_bytes())
+        .expect("a request")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_waits_for_its_way_longer_than_the_term_is_not_sent() {
+    let world = World::new();
+    let link = Link::default();
+    let term = world.election("a", &link).acquire().await;
+    let server = world.server.service();
+    // As when a token has to be fetched first, or a connection opened.
+    let late = tower::service_fn(move |request: Request<Body>| {
+        let server = server.clone();
+        async move {
+            sleep(9 * SECOND).await;
+            server.oneshot(request).await
+        }
+    });
+    let fence = term.leadership().fence();
+    let client = ClientBuilder::new(late, "default").with_layer(&fence).build();
+    client.request::<Value>(write("in-time")).await.unwrap();
+
+    link.set(Weather::Cut);
+    sleep(6 * SECOND).await;
+    assert!(term.leadership().still_valid());
+    let refused = client.request::<Value>(write("too-late")).await.unwrap_err();
+    let kube::Error::Service(refused) = refused else { panic!("{refused}") };
+    assert_eq!(refused.downcast_ref(), Some(&FencedOut::Unanswered));
+    assert_eq!(maps(&world).await, ["in-time"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_process_that_was_frozen_does_not_write_any_more() {
     let world = World::new();
@@ -112,13 +156,6 @@ async fn a_process_that_was_frozen_does_not_write_any_more() {
     let leadership = term.leadership();
     let server = world.server.service();
     let client = ClientBuilder::new(server, "default").with_layer(&leadership.fence()).build();
-    let write = |name: &str| {
-        let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name } });
-        Request::post("/api/v1/namespaces/default/configmaps")
-            .header("content-type", "application/json")
-            .body(map.to_string().into_bytes())
-            .unwrap()
-    };
     client.request::<Value>(write("before")).await.unwrap();
 
     // Nothing in the process runs between the jump and the questions.
@@ -132,17 +169,12 @@ async fn a_process_that_was_frozen_does_not_write_any_more() {
     );
     let refused = client.request::<Value>(write("after")).await.unwrap_err();
     let kube::Error::Service(refused) = refused else { panic!("{refused}") };
-    assert_eq!(refused.downcast_ref(), Some(&FencedOut));
-    let read = Request::get("/api/v1/namespaces/default/configmaps").body(Vec::new()).unwrap();
-    let maps = client.request::<Value>(read).await.unwrap();
-    let names: Vec<&str> = maps["items"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|map| map["metadata"]["name"].as_str().unwrap())
-        .filter(|name| *name != "kube-root-ca.crt")
-        .collect();
-    assert_eq!(names, ["before"]);
+    assert_eq!(refused.downcast_ref(), Some(&FencedOut::Unsent));
+    client
+        .request::<Value>(Request::get("/api/v1/namespaces").body(Vec::new()).unwrap())
+        .await
+        .expect("reads pass");
+    assert_eq!(maps(&world).await, ["before"]);
 
     let renewals = link.sent(&Method::PUT);
     assert_eq!(timeout(3 * SECOND, term.lost()).await, Ok(Lost::Expired));

@@ -68,6 +68,26 @@ async fn a_released_lease_is_taken_at_the_next_try() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_stands_by_knows_who_leads_and_is_healthy() {
+    let world = World::new();
+    let first = world.election("a", &Link::default()).acquire().await;
+    let election = world.election("b", &Link::default());
+    let monitor = election.monitor();
+    monitor.check(Duration::ZERO).unwrap();
+    let second = tokio::spawn(election.acquire());
+    sleep(SECOND).await;
+    assert_eq!((monitor.name(), monitor.leader().as_deref()), ("worker", Some("a")));
+    assert_eq!(monitor.metrics(), Metrics::default());
+
+    // Nobody renews any more and nobody notices: that is no fault of this one.
+    second.abort();
+    drop(first);
+    world.clock.jump(3600 * SECOND);
+    monitor.check(Duration::ZERO).unwrap();
+    assert!(!monitor.is_leader());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_leader_that_dies_is_replaced_within_the_lease_and_one_retry() {
     let world = World::new();
     let first = world.election("a", &Link::default()).acquire().await;

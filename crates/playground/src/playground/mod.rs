@@ -9,9 +9,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use kube::Client;
-use serde_json::Value;
+use serde_json::{Value, json};
+use steersman_apimachinery::error::ApiError;
 use steersman_apiserver::tls::{Identity, TlsError};
-use steersman_apiserver::{ApiServer, Auth, User};
+use steersman_apiserver::{ApiServer, Audit, Auth, Authorization, User};
+use steersman_framework::extender::Extender;
 use steersman_framework::registry::Registry;
 use steersman_runtime::{Counters, Listener, Options, Scheduling};
 use thiserror::Error;
@@ -21,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::controller::storage;
 use crate::engine::plan::Settings;
 use crate::engine::{self, Clock};
-use crate::kubeconfig;
+use crate::kubeconfig::{self, Credentials};
 use crate::manifests::{Manifest, ManifestError};
 use crate::node::{file, shape};
 use parts::Parts;
@@ -46,6 +48,12 @@ pub struct Config {
     pub scheduler: Option<SchedulerConfig>,
     /// For uids and names, and for drawing among equally good nodes.
     pub seed: u64,
+    /// What decides whether a request is allowed. With RBAC there are the roles
+    /// that every such cluster has, and the scheduler is
+    /// `system:kube-scheduler` with no more rights than that user has.
+    pub authorization: Authorization,
+    /// Who is told of each decision about a request.
+    pub audit: Option<Arc<dyn Audit>>,
 }
 
 impl Default for Config {
@@ -60,6 +68,8 @@ impl Default for Config {
             settings: Settings::default(),
             scheduler: None,
             seed: 0,
+            authorization: Authorization::default(),
+            audit: None,
         }
     }
 }
@@ -70,6 +80,8 @@ pub struct SchedulerConfig {
     pub config: steersman_config::Config,
     /// The plugins that exist.
     pub registry: Registry,
+    /// The extenders, in the order of the configuration.
+    pub extenders: Vec<Arc<dyn Extender>>,
     /// Who is told what it does.
     pub listener: Box<dyn Listener>,
 }
@@ -110,6 +122,7 @@ pub struct Running {
     pub kubeconfig: String,
     /// What the scheduler has done so far.
     pub counters: Arc<Counters>,
+    identity: Identity,
     server: ApiServer,
     parts: Parts,
 }
@@ -123,10 +136,15 @@ pub async fn start(config: Config) -> Result<Running, StartError> {
     let server = ApiServer::new(steersman_apiserver::Config {
         resources: steersman_apikinds::resources(),
         seed: config.seed,
+        authorization: config.authorization,
+        audit: config.audit,
         ..Default::default()
     });
     // Namespaces may be there already, which is as good.
     drop(server.load(steersman_apikinds::bootstrap(now)));
+    if config.authorization == Authorization::Rbac {
+        drop(server.load(steersman_apikinds::rbac_policy(now)));
+    }
     let mut nodes = file::nodes(config.nodes_from, now).map_err(StartError::Nodes)?;
     nodes.extend(shape::nodes(config.n_nodes, now).into_iter().map(|node| {
         let name = node.metadata.name.as_deref().unwrap_or_default();
@@ -141,9 +159,10 @@ pub async fn start(config: Config) -> Result<Running, StartError> {
     let address = listener.local_addr().map_err(unable)?;
     let identity = Identity::generate(&config.names, now).map_err(StartError::Tls)?;
     let tls = identity.tls().map_err(StartError::Tls)?;
+    drop(server.load(vec![authentication(&identity.ca_pem)]));
     let token = random_token()?;
     let url = url(address);
-    let kubeconfig = kubeconfig::text(&url, &identity.ca_pem, &token);
+    let kubeconfig = kubeconfig::text(&url, &identity.ca_pem, &Credentials::Token(&token));
     let auth = Auth::tokens([(token, User::admin())]);
 
     let stop = CancellationToken::new();
@@ -168,15 +187,48 @@ pub async fn start(config: Config) -> Result<Running, StartError> {
     parts.spawn("the engine of the controllers", Box::pin(engine));
     let counters = Arc::new(Counters::default());
     if let Some(scheduler) = config.scheduler {
-        let client = Client::new(server.service().named("kube-scheduler"), "default");
+        let service = server.service().named("kube-scheduler");
+        let user = User::new("system:kube-scheduler", [""; 0]);
+        let client = Client::new(service.acting_as(user), "default");
         let options = Options { seed: config.seed, ..Options::default() };
         let scheduling = schedule(client, scheduler, options, Arc::clone(&counters), stop);
         parts.spawn("the scheduler", scheduling);
     }
-    Ok(Running { client, url, kubeconfig, counters, server, parts })
+    Ok(Running { client, url, kubeconfig, counters, identity, server, parts })
 }
 
 impl Running {
+    /// The API server.
+    pub fn server(&self) -> &ApiServer {
+        &self.server
+    }
+
+    /// The content of a kubeconfig with which somebody is a service account,
+    /// for `seconds`. It holds a secret.
+    ///
+    /// # Errors
+    /// When there is no such account.
+    pub fn service_account_kubeconfig(
+        &self,
+        namespace: &str,
+        name: &str,
+        seconds: i64,
+    ) -> Result<String, ApiError> {
+        let token = self.server.service_account_token(namespace, name, seconds)?;
+        Ok(kubeconfig::text(&self.url, &self.identity.ca_pem, &Credentials::Token(&token)))
+    }
+
+    /// The content of a kubeconfig with a certificate, with which somebody is
+    /// this user of this group for a year. It holds a secret.
+    ///
+    /// # Errors
+    /// When there can be no such certificate.
+    pub fn user_kubeconfig(&self, user: &str, group: Option<&str>) -> Result<String, TlsError> {
+        let client = self.identity.client(user, group, Timestamp::now())?;
+        let credentials = Credentials::Certificate(&client);
+        Ok(kubeconfig::text(&self.url, &self.identity.ca_pem, &credentials))
+    }
+
     /// Everything in the cluster, as manifests that can be loaded again.
     pub fn dump(&self) -> Vec<Value> {
         self.server.dump()
@@ -230,9 +282,10 @@ async fn schedule(
     counters: Arc<Counters>,
     stop: CancellationToken,
 ) {
-    let SchedulerConfig { config, registry, listener } = scheduler;
+    let SchedulerConfig { config, registry, extenders, listener } = scheduler;
     let scheduling = Scheduling {
         options,
+        extenders,
         listener,
         counters,
         ..Scheduling::new(client, &config, &registry)
@@ -264,8 +317,23 @@ fn load_classes(server: &ApiServer, manifests: &[Manifest]) -> Result<(), StartE
     load(server, own.filter(|class| !is_given(class)).collect(), Vec::new())
 }
 
+/// The name of the config map that tells other servers whom to trust.
+const AUTHENTICATION: &str = "extension-apiserver-authentication";
+
+/// What other servers need to know to find out who asks them: the authority of
+/// clients' certificates.
+fn authentication(ca_pem: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": { "name": AUTHENTICATION, "namespace": "kube-system" },
+        "data": { "client-ca-file": ca_pem },
+    })
+}
+
 /// Puts objects into the cluster. Leases of nodes are left out: those who held
-/// them are gone, and the nodes here have not had the time to renew them.
+/// them are gone, and the nodes here have not had the time to renew them. So is
+/// what tells of the authority, which is another one each time.
 fn load(
     server: &ApiServer,
     manifests: Vec<Manifest>,
@@ -276,7 +344,10 @@ fn load(
     for manifest in manifests {
         let namespace = manifest.object.pointer("/metadata/namespace").and_then(Value::as_str);
         let is_lease = manifest.object["kind"] == "Lease" && namespace == Some("kube-node-lease");
-        if !is_lease {
+        let is_authentication = manifest.object["kind"] == "ConfigMap"
+            && namespace == Some("kube-system")
+            && manifest.object["metadata"]["name"] == AUTHENTICATION;
+        if !is_lease && !is_authentication {
             origins.push(manifest.origin);
             objects.push(manifest.object);
         }

@@ -20,12 +20,17 @@ use super::*;
 use crate::manifests::parse;
 use crate::{demo, node};
 
+mod access;
 mod storage;
 
 /// Nothing here takes a tenth of it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn playground(n_nodes: usize) -> Running {
+    Box::pin(start(config(n_nodes))).await.unwrap()
+}
+
+fn config(n_nodes: usize) -> Config {
     let registry = steersman_plugins::table::in_tree();
     let config = steersman_config::Config::default_for(&registry).unwrap();
     let settings = Settings {
@@ -34,9 +39,9 @@ async fn playground(n_nodes: usize) -> Running {
         run_time: SignedDuration::ZERO,
         ..Settings::default()
     };
-    let scheduler = SchedulerConfig { config, registry, listener: Box::new(Deaf) };
-    let config = Config { n_nodes, settings, scheduler: Some(scheduler), ..Config::default() };
-    Box::pin(start(config)).await.unwrap()
+    let scheduler =
+        SchedulerConfig { config, registry, extenders: Vec::new(), listener: Box::new(Deaf) };
+    Config { n_nodes, settings, scheduler: Some(scheduler), ..Config::default() }
 }
 
 impl Running {

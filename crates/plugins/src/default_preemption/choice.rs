@@ -27,6 +27,13 @@ pub(super) fn importance(pod: &Arc<PodInfo>) -> (Reverse<i32>, Start, PodUid) {
     (Reverse(pod.spec.priority), Start::of(pod), pod.uid.clone())
 }
 
+/// The same preemption, its most important victim first: extenders keep to no
+/// order.
+pub(super) fn sorted(mut preemption: Preemption) -> Preemption {
+    preemption.victims.sort_by_cached_key(importance);
+    preemption
+}
+
 /// The node whose victims are missed least; among equals the first. Victims
 /// stand in order of importance and are at least one.
 pub(super) fn best(candidates: Vec<Preemption>) -> Option<Preemption> {

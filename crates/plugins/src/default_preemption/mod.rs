@@ -31,8 +31,7 @@
 //! compares readings of the clock. Pods whose eviction was requested count as
 //! terminating before the watch says so. A pod that waits for victims is woken
 //! by the last one's departure for certain, not by chance of other plugins'
-//! hints. Extenders are not asked: their preempt verb belongs between the search
-//! for candidates and the choice.
+//! hints. Extenders cannot have pods evicted that do not rank below the preemptor.
 
 pub mod args;
 mod budgets;
@@ -62,6 +61,7 @@ use dry_run::{DryRun, Found};
 pub const NAME: &str = "DefaultPreemption";
 
 const GATE: &str = "waiting for the preemption for this pod to be finished";
+const NONE_LEFT: &str = "preemption: no candidate node for preemption";
 const NEVER: &str = "preemption: not eligible due to preemptionPolicy=Never.";
 const TERMINATING: &str =
     "preemption: not eligible due to a terminating pod on the nominated node.";
@@ -121,10 +121,16 @@ impl PostFilter for DefaultPreemption {
         }
         let found = DryRun::new(ctx, &self.args).run().map_err(|error| named(&error))?;
         Ok(match found {
-            Found::Candidates(candidates) => match choice::best(candidates) {
-                Some(preemption) => PostFilterVerdict::Preempt(preemption),
-                None => PostFilterVerdict::Unhelpful { reasons: vec![], clear_nomination: false },
-            },
+            Found::Candidates(candidates) => {
+                let accepted = ctx.what_if.ask_extenders(candidates).map_err(|e| named(&e))?;
+                match choice::best(accepted.into_iter().map(choice::sorted).collect()) {
+                    Some(preemption) => PostFilterVerdict::Preempt(preemption),
+                    None => {
+                        let reasons = vec![NONE_LEFT.into()];
+                        PostFilterVerdict::Unhelpful { reasons, clear_nomination: false }
+                    }
+                }
+            }
             Found::Nothing(message) => {
                 let reasons: Vec<Reason> = vec![format!("preemption: {message}").into()];
                 PostFilterVerdict::Unhelpful { reasons, clear_nomination: true }

@@ -1,5 +1,7 @@
 //! The driver with a core, a world on paper and no network, in virtual time.
 
+use std::sync::atomic::{AtomicU8, Ordering};
+
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde_json::json;
@@ -7,7 +9,7 @@ use steersman_api::decode::kind_row;
 use steersman_api::key::{ObjectKey, PodUid};
 use steersman_api::name::Name;
 use steersman_api::pod::PodInfo;
-use steersman_core::Setup;
+use steersman_core::{EventLabel, Record, Setup};
 use steersman_framework::extensions::BoxFuture;
 use steersman_framework::world::WriteError;
 use tokio::sync::oneshot;
@@ -15,6 +17,8 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use super::*;
+use crate::inspect::Inspector;
+use crate::listener::Several;
 use crate::scenario::Scenario;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -58,7 +62,32 @@ impl Listener for Diary {
     }
 }
 
+/// Writes down what was measured.
+#[derive(Clone, Default)]
+struct Measures(Arc<Mutex<Vec<String>>>);
+
+impl Listener for Measures {
+    fn wants_records(&self) -> bool {
+        true
+    }
+
+    fn recorded(&mut self, record: &Record, now: Time) {
+        self.0.lock().push(match record {
+            Record::Scheduled { attempts, started, .. } => {
+                format!("scheduled, {attempts} attempts, {:?}", now.since(*started))
+            }
+            Record::Failed { reason, .. } => format!("failed: {}", reason.name()),
+            Record::PermitWaited { .. } => "waited".to_owned(),
+        });
+    }
+
+    fn handled(&mut self, label: EventLabel, _: Duration) {
+        self.0.lock().push(format!("{} {}", label.resource, label.action));
+    }
+}
+
 struct Running {
+    measures: Measures,
     changes: mpsc::Sender<Batch>,
     diary: Diary,
     counters: Arc<Counters>,
@@ -66,6 +95,8 @@ struct Running {
     driver: JoinHandle<()>,
     /// Makes work of the driver panic that no plugin does.
     lost_work: Option<oneshot::Sender<()>>,
+    n_synced: AtomicU8,
+    inspector: Inspector,
 }
 
 /// A driver that waits for two kinds, and whose bindings take `binding`.
@@ -78,7 +109,7 @@ fn start(binding: Duration, drain: Duration) -> Running {
     let wall = || Timestamp::UNIX_EPOCH;
     let recorder = Recorder::new(api.clone(), counters.clone(), "host".to_owned(), 1, wall);
     let recorder = Arc::new(recorder);
-    let diary = Diary::default();
+    let (diary, measures) = (Diary::default(), Measures::default());
     let outlets = Outlets {
         io: Handle::current(),
         world: Arc::new(Paper(binding)),
@@ -86,11 +117,13 @@ fn start(binding: Duration, drain: Duration) -> Running {
         recorder,
         board: Arc::default(),
         counters: counters.clone(),
-        listener: Box::new(diary.clone()),
+        listener: Box::new(Several(vec![Box::new(diary.clone()), Box::new(measures.clone())])),
     };
     let (changes, batches) = mpsc::channel(10);
     let stop = CancellationToken::new();
-    let mut driver = Driver::new(scheduler, outlets, batches, 2, drain, Desk::closed());
+    let inspector = Inspector::default();
+    let kinds = ["nodes", "pods"].into();
+    let mut driver = Driver::new(scheduler, outlets, batches, kinds, drain, inspector.desk());
     let (lose, lost) = oneshot::channel::<()>();
     driver.tasks.spawn(async move {
         if lost.await.is_ok() {
@@ -98,16 +131,32 @@ fn start(binding: Duration, drain: Duration) -> Running {
         }
     });
     let driver = tokio::spawn(driver.run(stop.clone()));
-    Running { changes, diary, counters, stop, driver, lost_work: Some(lose) }
+    Running {
+        changes,
+        diary,
+        counters,
+        stop,
+        driver,
+        lost_work: Some(lose),
+        n_synced: AtomicU8::new(0),
+        inspector,
+        measures,
+    }
 }
 
 impl Running {
+    /// The first time the one kind is synced, the second time the other.
     async fn tell(&self, synced: bool, objects: &[(&str, serde_json::Value)]) {
         let read = |(kind, json): &(&str, serde_json::Value)| {
             Event::Upsert(kind_row("v1", kind).unwrap().decode(json).unwrap().object)
         };
         let events = objects.iter().map(read).collect();
-        self.changes.send(Batch { events, synced }).await.unwrap();
+        let kind = if self.n_synced.fetch_add(u8::from(synced), Ordering::Relaxed) == 0 {
+            "pods"
+        } else {
+            "nodes"
+        };
+        self.changes.send(Batch { kind, events, synced }).await.unwrap();
     }
 
     fn entries(&self) -> Vec<String> {
@@ -135,12 +184,14 @@ async fn nothing_is_decided_before_every_kind_is_known() {
     running.tell(true, &[pod("p", "1")]).await;
     sleep(SECOND * 100).await;
     assert!(running.entries().is_empty());
+    assert_eq!(running.inspector.unsynced(), Some(vec!["nodes"]));
     running.tell(false, &[node("n")]).await;
     sleep(SECOND).await;
     assert!(running.entries().is_empty());
     running.tell(true, &[]).await;
     sleep(SECOND * 2).await;
     assert_eq!(running.entries(), ["try p", "p on n"]);
+    assert_eq!(running.inspector.unsynced(), Some(vec![]));
 }
 
 #[tokio::test(start_paused = true)]
@@ -165,6 +216,27 @@ async fn a_pod_without_room_is_tried_when_room_comes_and_a_failed_binding_again(
     );
     assert_eq!(entries[2], "try unlucky", "after its backoff");
     assert!(running.counters.errors.get() >= 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_listener_is_told_what_happens_and_how_long_it_took() {
+    let running = start(SECOND * 3, SECOND * 10);
+    running.tell(true, &[pod("p", "1")]).await;
+    running.tell(true, &[]).await;
+    sleep(SECOND).await;
+    running.tell(false, &[node("n"), node("n")]).await;
+    sleep(SECOND * 5).await;
+    let bound = "p Unschedulable: no nodes available to schedule pods";
+    assert_eq!(running.entries(), ["try p", bound, "try p", "p on n"]);
+    let measured = std::mem::take(&mut *running.measures.0.lock());
+    let expected = [
+        "UnscheduledPod Add",
+        "failed: Unschedulable",
+        "Node Add",
+        "Node Update",
+        "scheduled, 2 attempts, 3s",
+    ];
+    assert_eq!(measured, expected);
 }
 
 #[tokio::test(start_paused = true)]

@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use steersman_api::decode::KindRow;
 use steersman_core::Event;
+use steersman_framework::extender::Wants;
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
@@ -40,6 +41,8 @@ use store::Store;
 /// What a reflector found out.
 #[derive(Debug)]
 pub(crate) struct Batch {
+    /// Of which kind, in plural.
+    pub(crate) kind: &'static str,
     /// In order.
     pub(crate) events: Vec<Event>,
     /// With this batch the core knows everything there is of the kind.
@@ -78,6 +81,8 @@ pub(crate) struct Surroundings {
     pub(crate) view: Arc<View>,
     pub(crate) limits: Limits,
     pub(crate) outage: Arc<Outage>,
+    /// The whole objects that extenders are to be given.
+    pub(crate) wants: Wants,
     pub(crate) seed: u64,
 }
 
@@ -156,14 +161,14 @@ const UNFINISHED: &str = "status.phase!%3DSucceeded%2Cstatus.phase!%3DFailed";
 
 impl Reflector {
     pub(crate) fn new(row: &'static KindRow, around: Surroundings) -> Self {
-        let Surroundings { api, sink, counters, board, view, limits, outage, seed } = around;
+        let Surroundings { api, sink, counters, board, view, limits, outage, wants, seed } = around;
         let chance = Chance::new(seed, row.plural);
         let backoff = Backoff::new(WAITS.0, WAITS.1, Chance::new(!seed, row.plural));
         let relisting = backoff.clone();
         Self {
             row,
             selector: (row.kind == "Pod").then_some(UNFINISHED),
-            store: Store::new(row, counters.clone(), board, view),
+            store: Store::new(row, counters.clone(), board, view, wants),
             api,
             sink,
             counters,
@@ -339,15 +344,19 @@ impl Reflector {
         if std::mem::replace(&mut self.synced, true) {
             return self.flush().await;
         }
-        let batch = Batch { events: std::mem::take(&mut self.events), synced: true };
+        let batch = self.batch(true);
         self.sink.send(batch).await.map_err(|_| Stopped)
+    }
+
+    fn batch(&mut self, synced: bool) -> Batch {
+        Batch { kind: self.row.plural, events: std::mem::take(&mut self.events), synced }
     }
 
     async fn flush(&mut self) -> Result<(), Stopped> {
         if self.events.is_empty() {
             return if self.sink.is_closed() { Err(Stopped) } else { Ok(()) };
         }
-        let batch = Batch { events: std::mem::take(&mut self.events), synced: false };
+        let batch = self.batch(false);
         self.sink.send(batch).await.map_err(|_| Stopped)
     }
 }

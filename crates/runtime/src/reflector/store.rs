@@ -10,6 +10,7 @@ use steersman_api::key::{ObjectKey, PodUid};
 use steersman_api::name::Name;
 use steersman_api::object::ClusterObject;
 use steersman_core::Event;
+use steersman_framework::extender::Wants;
 
 use crate::counters::Counters;
 use crate::status::StatusBoard;
@@ -24,6 +25,7 @@ pub(super) struct Store {
     counters: Arc<Counters>,
     board: Arc<StatusBoard>,
     view: Arc<View>,
+    wants: Wants,
 }
 
 /// What is known of one object.
@@ -51,8 +53,9 @@ impl Store {
         counters: Arc<Counters>,
         board: Arc<StatusBoard>,
         view: Arc<View>,
+        wants: Wants,
     ) -> Self {
-        Self { row, known: BTreeMap::new(), list: 0, counters, board, view }
+        Self { row, known: BTreeMap::new(), list: 0, counters, board, view, wants }
     }
 
     /// A complete list begins.
@@ -147,7 +150,7 @@ impl Store {
     /// Only of a pod without a node nobody could say where it may go.
     fn read(&self, json: &Value, key: &ObjectKey) -> Option<ClusterObject> {
         let kind = self.row.kind;
-        let problem = match self.row.decode(json) {
+        let problem = match self.row.decode(json).map(|read| self.keep(read, json)) {
             Err(problem) => problem,
             Ok(Decoded { object, problems }) => {
                 let Some(problem) = problems.first() else { return Some(object) };
@@ -162,6 +165,20 @@ impl Store {
         self.counters.bad_objects.up();
         tracing::error!(kind, object = %key, %problem, "cannot be read and is left out");
         None
+    }
+
+    /// Keeps of the whole object what extenders want.
+    fn keep(&self, read: Decoded, json: &Value) -> Decoded {
+        if self.wants == Wants::default() {
+            return read;
+        }
+        match &read.object {
+            ClusterObject::Pod(pod) if pod.node_name.is_none() => read.with_whole(json),
+            ClusterObject::Pod(_) if self.wants.placed_pods => read.with_whole(json),
+            ClusterObject::Pod(_) => read.with_annotations(json),
+            ClusterObject::Node(_) if self.wants.nodes => read.with_whole(json),
+            _ => read,
+        }
     }
 
     /// `None` for what has not even a name; it is logged and counted.
@@ -196,7 +213,9 @@ mod tests {
     fn store(kind: &str) -> (Store, Arc<Counters>) {
         let counters = Arc::new(Counters::default());
         let row = kind_row("v1", kind).unwrap();
-        (Store::new(row, counters.clone(), Arc::default(), Arc::default()), counters)
+        let store =
+            Store::new(row, counters.clone(), Arc::default(), Arc::default(), Wants::default());
+        (store, counters)
     }
 
     fn node(name: &str, version: &str) -> Value {
@@ -285,6 +304,46 @@ mod tests {
         store.upsert(&bound, &mut events);
         store.upsert(&pod("p", "u", "4"), &mut events);
         assert_eq!(told(&events), ["+u", "-u", "+u"]);
+    }
+
+    #[test]
+    fn whole_objects_are_kept_only_where_extenders_want_them() {
+        let kept = |kind: &str, bound: bool, wants: Wants| {
+            let (mut store, _) = store(kind);
+            store.wants = wants;
+            let mut json = if kind == "Node" { node("n", "1") } else { pod("p", "u", "1") };
+            json["metadata"]["annotations"] = json!({"a": "b"});
+            json["metadata"]["generateName"] = "x".into();
+            if bound {
+                json["spec"]["nodeName"] = "n".into();
+            }
+            let mut events = Vec::new();
+            store.upsert(&json, &mut events);
+            let metadata = match events.pop() {
+                Some(Event::Upsert(ClusterObject::Pod(pod))) => {
+                    pod.object.clone()?.metadata.clone()
+                }
+                Some(Event::Upsert(ClusterObject::Node(node))) => {
+                    node.object.clone()?.metadata.clone()
+                }
+                other => panic!("{other:?}"),
+            };
+            assert!(metadata.annotations.is_some_and(|all| all.contains_key("a")));
+            Some(metadata.generate_name.is_some())
+        };
+        let (nothing, whole, annotations) = (None, Some(true), Some(false));
+        let none = Wants::default();
+        let pods = Wants { pending_pods: true, ..none };
+        let all = Wants { placed_pods: true, nodes: true, ..pods };
+        for (wants, pending, placed, node) in [
+            (none, nothing, nothing, nothing),
+            (pods, whole, annotations, nothing),
+            (all, whole, whole, whole),
+        ] {
+            assert_eq!(kept("Pod", false, wants), pending, "{wants:?}");
+            assert_eq!(kept("Pod", true, wants), placed, "{wants:?}");
+            assert_eq!(kept("Node", false, wants), node, "{wants:?}");
+        }
     }
 
     #[test]

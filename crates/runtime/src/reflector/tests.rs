@@ -33,6 +33,7 @@ impl Following {
             view: Arc::default(),
             limits: Limits::default(),
             outage: Arc::default(),
+            wants: Wants::default(),
             seed: 1,
         };
         let version = if kind == "StatefulSet" { "apps/v1" } else { "v1" };

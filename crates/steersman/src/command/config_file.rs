@@ -3,11 +3,11 @@
 
 use std::fmt::Display;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use steersman_config::Config;
+use steersman_config::{Config, ConfigErrors, FeatureGates, Loaded, Options};
 use steersman_framework::registry::Registry;
 use steersman_sim::report::printable;
 
@@ -18,22 +18,48 @@ pub(super) fn load(
     registry: &Registry,
 ) -> anyhow::Result<(Config, Option<String>)> {
     let Some(file) = file else { return Ok((Config::default_for(registry)?, None)) };
-    let name = file.display();
-    let bytes = fs::read(file).with_context(|| format!("cannot read {name}"))?;
-    let Ok(text) = String::from_utf8(bytes) else { bail!("{name} is not UTF-8 text") };
-    let loaded = match steersman_config::load(&text, registry) {
-        Ok(loaded) => loaded,
-        Err(errors) => {
-            for problem in errors.problems() {
-                say("error", &format_args!("{name}: {problem}"));
-            }
-            bail!("{name} is not a usable configuration");
-        }
-    };
-    for notice in &loaded.notices {
-        say("note", &format_args!("{name}: {notice}"));
-    }
+    let text = read_text(file)?;
+    let loaded = load_text(file, &text, registry, &FeatureGates::default())?;
     Ok((loaded.config, Some(text)))
+}
+
+/// Reads a configuration that stood in `file`; says its notices.
+pub(super) fn load_text(
+    file: &Path,
+    text: &str,
+    registry: &Registry,
+    gates: &FeatureGates,
+) -> anyhow::Result<Loaded> {
+    let options = Options { gates: gates.clone(), ..Options::default() };
+    let loaded = steersman_config::load_with(text, registry, &options);
+    let loaded = loaded.or_else(|errors| refuse(file, &errors))?;
+    for notice in &loaded.notices {
+        say("note", &format_args!("{}: {notice}", file.display()));
+    }
+    Ok(loaded)
+}
+
+/// Says what is wrong with a file, and that it cannot be used.
+pub(super) fn refuse<T>(file: &Path, errors: &ConfigErrors) -> anyhow::Result<T> {
+    let name = file.display();
+    for problem in errors.problems() {
+        say("error", &format_args!("{name}: {problem}"));
+    }
+    bail!("{name} is not a usable configuration")
+}
+
+/// The text of a file, or of stdin for `-`.
+pub(super) fn read_text(file: &Path) -> anyhow::Result<String> {
+    let name = file.display();
+    let bytes = if file == Path::new("-") {
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_to_end(&mut bytes).context("cannot read stdin")?;
+        bytes
+    } else {
+        fs::read(file).with_context(|| format!("cannot read {name}"))?
+    };
+    let Ok(text) = String::from_utf8(bytes) else { bail!("{name} is not UTF-8 text") };
+    Ok(text)
 }
 
 /// Says something on stderr. Where that cannot be written to, the work is no

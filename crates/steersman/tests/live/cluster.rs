@@ -31,17 +31,32 @@ pub(crate) async fn create_nodes(client: &Client, pods: usize) {
     }
 }
 
-/// Creates pods `PREFIXn` for all `n` of the range.
+/// Creates pods `pn` for all `n` of the range.
 pub(crate) async fn create_pods(client: &Client, range: std::ops::Range<usize>) {
-    create(client, range.map(|n| (format!("p{n}"), POD_CPU)).collect()).await;
+    create(client, "default-scheduler", range.map(|n| (format!("p{n}"), POD_CPU)).collect()).await;
+}
+
+/// Creates pods `SCHEDULER-n`, which only that scheduler may give a node to.
+pub(crate) async fn create_pods_for(
+    client: &Client,
+    scheduler: &str,
+    range: std::ops::Range<usize>,
+) {
+    let pods = range.map(|n| (format!("{scheduler}-{n}"), POD_CPU)).collect();
+    create(client, scheduler, pods).await;
 }
 
 /// Creates pods that fit on no node.
 pub(crate) async fn create_misfits(client: &Client, n: usize) {
-    create(client, (0..n).map(|n| (format!("misfit{n}"), NODE_CPU + 1)).collect()).await;
+    create(
+        client,
+        "default-scheduler",
+        (0..n).map(|n| (format!("misfit{n}"), NODE_CPU + 1)).collect(),
+    )
+    .await;
 }
 
-async fn create(client: &Client, pods: Vec<(String, u64)>) {
+async fn create(client: &Client, scheduler: &str, pods: Vec<(String, u64)>) {
     let api: &Api<Pod> = &Api::default_namespaced(client.clone());
     futures::stream::iter(pods)
         .for_each_concurrent(8, async |(name, cpu)| {
@@ -50,7 +65,8 @@ async fn create(client: &Client, pods: Vec<(String, u64)>) {
                 json!({ "name": "main", "image": "busybox", "resources": { "requests": requests } });
             let pod = json!({
                 "apiVersion": "v1", "kind": "Pod",
-                "metadata": { "name": name }, "spec": { "containers": [container] },
+                "metadata": { "name": name },
+                "spec": { "schedulerName": scheduler, "containers": [container] },
             });
             let pod = serde_json::from_value(pod).expect("the pod is valid");
             api.create(&PostParams::default(), &pod).await.expect("the pod is created");
@@ -58,10 +74,17 @@ async fn create(client: &Client, pods: Vec<(String, u64)>) {
         .await;
 }
 
+/// A node that a pod was seen on, and the resource version that said so first.
+#[derive(Clone, Debug)]
+pub(crate) struct Placement {
+    pub(crate) node: String,
+    pub(crate) revision: u64,
+}
+
 /// Watches all pods from before the first, and remembers each node they get.
 pub(crate) struct Audit {
     /// Every node that a pod was ever seen on, in order, by the pod's name.
-    nodes: Mutex<BTreeMap<String, Vec<String>>>,
+    nodes: Mutex<BTreeMap<String, Vec<Placement>>>,
     client: Client,
 }
 
@@ -107,11 +130,25 @@ impl Audit {
             assert!(nodes.is_empty(), "a pod has lost its node");
             return false;
         };
-        if nodes.last() == Some(&node) {
+        if nodes.last().is_some_and(|last| last.node == node) {
             return false;
         }
-        nodes.push(node);
+        let revision = pod.metadata.resource_version.as_ref().and_then(|text| text.parse().ok());
+        nodes.push(Placement { node, revision: revision.expect("versions are numbers here") });
         nodes.len() == 1
+    }
+
+    /// How many pods have a node.
+    pub(crate) fn n_bound(&self) -> usize {
+        self.nodes.lock().values().filter(|nodes| !nodes.is_empty()).count()
+    }
+
+    /// The first node of each pod that has one, by the pod's name.
+    pub(crate) fn placements(&self) -> BTreeMap<String, Placement> {
+        let first = |(pod, nodes): (&String, &Vec<Placement>)| {
+            nodes.first().map(|placement| (pod.clone(), placement.clone()))
+        };
+        self.nodes.lock().iter().filter_map(first).collect()
     }
 
     /// Checks the four promises: `n_pods` fit and are bound, once each; no node

@@ -8,6 +8,7 @@ use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use crate::cluster::{Audit, create_misfits, create_nodes, create_pods, within};
+use crate::replica::RUN;
 
 const N_PODS: usize = 600;
 const N_MISFITS: usize = 3;
@@ -67,7 +68,7 @@ async fn a_scheduler_that_is_killed_again_and_again_goes_on() {
     create_nodes(&client, N_PODS).await;
     let audit = Audit::new(&client);
     // Whoever was killed gives no lease back, and the next one would wait for it.
-    let scheduler = ["run", "--leader-elect=false", "--kubeconfig", path];
+    let scheduler = [&RUN[..], &["--leader-elect=false", "--kubeconfig", path]].concat();
     let kills = async {
         // Each life is a little longer than the one before, so that the first
         // die while they start and the last in the middle of their work.

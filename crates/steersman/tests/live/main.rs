@@ -2,13 +2,17 @@
 //! wrong between them.
 //!
 //! `faults` puts a proxy in between that loses and refuses; `kill` kills the
-//! scheduler's process again and again, and `replicas` freezes and kills the one of
-//! several that leads. All check the same four promises
+//! scheduler's process again and again, `replicas` and `ha` freeze, kill and cut
+//! off the one of several that leads. All check the same four promises
 //! (`cluster::Audit`): every pod that fits is bound, none twice, no node is
-//! over-committed, no pod is lost.
+//! over-committed, no pod is lost; `ha` also that nobody binds who does not lead.
+//! `two` has two schedulers with pods of their own.
 
 mod cluster;
 mod faults;
+mod ha;
 mod kill;
 mod proxy;
+mod replica;
 mod replicas;
+mod two;

@@ -1,8 +1,9 @@
 //! A reverse proxy that misbehaves on purpose, by a seed.
 //!
 //! It stands between a client and an embedded API server and delays, resets,
-//! refuses and cuts what passes. What it let through is counted, so that a test
-//! can say what really happened.
+//! refuses and cuts what passes; on demand it lets nothing pass at all. What it
+//! let through is counted, so that a test can say what really happened, and who
+//! did it: each client that a test wants to tell from others gets a proxy.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -12,15 +13,18 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt as _;
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use parking_lot::Mutex;
+use serde_json::Value;
 use steersman_apiserver::ApiServer;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
@@ -56,6 +60,8 @@ struct State {
     /// Of 100 requests, how many something goes wrong with.
     percent: u64,
     counts: Mutex<Counts>,
+    /// Whether anything passes.
+    is_up: watch::Sender<bool>,
 }
 
 /// What happened.
@@ -66,6 +72,21 @@ pub(crate) struct Counts {
     /// Faults by kind.
     pub(crate) faults: BTreeMap<&'static str, usize>,
     pub(crate) requests: usize,
+    /// Requests for bindings that arrived here, whatever became of them.
+    pub(crate) bindings_asked: usize,
+    /// Writes of leases that the API server carried out.
+    pub(crate) leases: Vec<LeaseWrite>,
+}
+
+/// A lease was created or replaced.
+#[derive(Clone, Debug)]
+pub(crate) struct LeaseWrite {
+    /// The resource version that it got by that.
+    pub(crate) revision: u64,
+    /// Whom it names since.
+    pub(crate) holder: String,
+    /// When the API server had answered.
+    pub(crate) at: Instant,
 }
 
 impl Proxy {
@@ -78,6 +99,7 @@ impl Proxy {
             random: Mutex::new(Random(seed)),
             percent,
             counts: Mutex::default(),
+            is_up: watch::Sender::new(true),
         });
         let stop = CancellationToken::new();
         tokio::spawn(stop.clone().run_until_cancelled_owned(accept(listener, Arc::clone(&state))));
@@ -86,6 +108,15 @@ impl Proxy {
 
     pub(crate) fn counts(&self) -> Counts {
         self.state.counts.lock().clone()
+    }
+
+    /// Breaks all connections, and each new one at once, until it is healed.
+    pub(crate) fn cut(&self) {
+        self.state.is_up.send_replace(false);
+    }
+
+    pub(crate) fn heal(&self) {
+        self.state.is_up.send_replace(true);
     }
 }
 
@@ -99,17 +130,23 @@ async fn accept(listener: TcpListener, state: Arc<State>) {
     while let Ok((stream, _)) = listener.accept().await {
         let state = Arc::clone(&state);
         tokio::spawn(async move {
+            let mut is_up = state.is_up.subscribe();
             let service = service_fn(move |request| answer(Arc::clone(&state), request));
-            let _ = auto::Builder::new(TokioExecutor::new())
-                .serve_connection(TokioIo::new(stream), service)
-                .await;
+            let builder = auto::Builder::new(TokioExecutor::new());
+            tokio::select! {
+                biased;
+                _ = is_up.wait_for(|is_up| !is_up) => {}
+                _ = builder.serve_connection(TokioIo::new(stream), service) => {}
+            }
         });
     }
 }
 
 /// An error ends the connection.
 async fn answer(state: Arc<State>, request: Request<Incoming>) -> Result<Response<Body>, BoxError> {
-    let path = request.uri().path().to_owned();
+    if request.uri().path().ends_with("/binding") {
+        state.counts.lock().bindings_asked += 1;
+    }
     let is_watch = request.uri().query().is_some_and(|query| query.contains("watch="));
     let fault = state.draw(is_watch);
     state.count(fault);
@@ -122,15 +159,14 @@ async fn answer(state: Arc<State>, request: Request<Incoming>) -> Result<Respons
     }
     let (parts, body) = request.into_parts();
     let body = Full::new(body.collect().await?.to_bytes());
-    let response = state.server.service().oneshot(Request::from_parts(parts, body)).await;
-    let response = response.map_err(|error| format!("the API server failed: {error}"))?;
-    if path.ends_with("/binding") && response.status().is_success() {
-        *state.counts.lock().bound.entry(path).or_default() += 1;
-    }
+    let request = Request::from_parts(parts, body);
+    // A task of its own: what has come this far is carried out, and noted, also
+    // when the connection breaks meanwhile.
+    let response = tokio::spawn(async move { state.pass(request).await }).await??;
     match fault {
         Fault::LoseAnswer => Err("the proxy loses the answer".into()),
         Fault::Cut(pieces) => Ok(response.map(|body| cut(body, pieces))),
-        _ => Ok(response.map(|body| body.map_err(Into::into).boxed_unsync())),
+        _ => Ok(response),
     }
 }
 
@@ -172,6 +208,33 @@ fn refusal(status: StatusCode) -> Response<Body> {
 }
 
 impl State {
+    /// Has the API server answer, and notes what it did.
+    async fn pass(&self, request: Request<Full<Bytes>>) -> Result<Response<Body>, BoxError> {
+        let path = request.uri().path().to_owned();
+        let writes_lease = path.starts_with("/apis/coordination.k8s.io/")
+            && matches!(*request.method(), Method::POST | Method::PUT);
+        let response = self.server.service().oneshot(request).await;
+        let response = response.map_err(|error| format!("the API server failed: {error}"))?;
+        let at = Instant::now();
+        let (head, body) = response.into_parts();
+        let body = body.map_err(BoxError::from);
+        if head.status.is_success() && path.ends_with("/binding") {
+            *self.counts.lock().bound.entry(path).or_default() += 1;
+        } else if head.status.is_success() && writes_lease {
+            let body = body.collect().await?.to_bytes();
+            let lease: Value = serde_json::from_slice(&body)?;
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            self.counts.lock().leases.push(LeaseWrite {
+                revision: text(&lease["metadata"]["resourceVersion"]).parse()?,
+                holder: text(&lease["spec"]["holderIdentity"]),
+                at,
+            });
+            let body = Full::from(body).map_err(|never: Infallible| match never {});
+            return Ok(Response::from_parts(head, body.boxed_unsync()));
+        }
+        Ok(Response::from_parts(head, body.boxed_unsync()))
+    }
+
     fn draw(&self, is_watch: bool) -> Fault {
         let mut random = self.random.lock();
         // Most watches break sooner or later; requests go wrong now and then.
@@ -211,11 +274,11 @@ impl State {
 }
 
 /// SplitMix64.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     /// A number from 0 up to, not including, `end`.
-    fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

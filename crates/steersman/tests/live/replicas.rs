@@ -11,6 +11,7 @@ use kube::api::Api;
 
 use crate::cluster::{Audit, create_nodes, create_pods, within};
 use crate::kill::{Process, Scratch, connect, tail};
+use crate::replica::{RUN, TIMING};
 
 const N_PODS: usize = 90;
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -64,14 +65,7 @@ async fn a_leader_that_is_frozen_or_killed_is_replaced_and_does_not_bind_again()
 /// after the second one was killed.
 async fn disturb(client: &Client, path: &str, scratch: &Path) -> Vec<Process> {
     let replica = |name: &str| {
-        let flags = [
-            "run",
-            "--kubeconfig",
-            path,
-            "--leader-elect-lease-duration=4s",
-            "--leader-elect-renew-deadline=3s",
-            "--leader-elect-retry-period=500ms",
-        ];
+        let flags = [&RUN[..], &["--kubeconfig", path], &TIMING].concat();
         Process::start(&flags, &scratch.join(name))
     };
     let mut first = replica("first");

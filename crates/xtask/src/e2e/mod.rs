@@ -39,7 +39,7 @@ pub(crate) const DEBUG: Build =
 pub(crate) fn run(root: &Path, build: Build, filter: Option<&str>) -> Result<()> {
     shell::run(&mut shell::cargo(root, build.arguments))?;
     let program = root.join(build.program);
-    let tools = tools::find(root)?;
+    let tools = tools::find(root, &program)?;
     let update = std::env::var_os("UPDATE_EXPECT").is_some();
     let mut failed = Vec::new();
     let scripts = scripts(root, filter)?;

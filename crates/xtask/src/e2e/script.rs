@@ -9,6 +9,10 @@
 //!     => exit 1               (the exit code, unless it is 0)
 //! ~ kubectl get pods          (repeated for up to 30 s until it prints this)
 //! ```
+//!
+//! Controllers and nodes work while the commands run, so what a `kubectl get`
+//! or `kubectl describe` prints may be a moment behind: these are repeated for
+//! up to 5 s even without the `~`.
 
 use std::process::Command;
 use std::time::Duration;
@@ -22,6 +26,8 @@ use crate::group::now;
 
 const INDENT: &str = "    ";
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long looking at objects may take to show what is expected.
+const READING: Duration = Duration::from_secs(5);
 
 /// A script, and later what its commands really printed.
 pub(crate) struct Script {
@@ -135,12 +141,22 @@ impl Step {
         let start = now();
         loop {
             let printed = self.run_once(playground, tools)?;
-            let done = !self.patient || printed == self.expected || start.elapsed() > PATIENCE;
-            if done {
+            if printed == self.expected || start.elapsed() >= self.patience() {
                 return Ok(printed);
             }
             std::thread::sleep(Duration::from_millis(100));
         }
+    }
+
+    fn patience(&self) -> Duration {
+        if self.patient {
+            return PATIENCE;
+        }
+        let program = self.command.split(' ').next().unwrap_or_default();
+        let is_alone = self.command.matches("kubectl").count() == 1;
+        let verb = self.command.split(' ').nth(1);
+        let reads = program.starts_with("kubectl") && matches!(verb, Some("get" | "describe"));
+        if reads && is_alone { READING } else { Duration::ZERO }
     }
 
     fn run_once(&self, playground: &Playground, tools: &Tools) -> Result<Vec<String>> {
@@ -193,6 +209,21 @@ mod tests {
         assert_eq!(script.to_text(), text);
         assert_eq!(script.playground, ["--nodes", "3"]);
         assert_eq!(script.n_steps(), 2);
+    }
+
+    #[test]
+    fn commands_that_only_look_are_repeated() {
+        let patience = |line: &str| {
+            let script = Script::parse(line).unwrap();
+            let Line::Step(step) = &script.lines[0] else { panic!("a step") };
+            step.patience()
+        };
+        assert_eq!(patience("~ true"), PATIENCE);
+        assert_eq!(patience("$ kubectl get pods | sort"), READING);
+        assert_eq!(patience("$ kubectl-1.20 describe pod x"), READING);
+        assert_eq!(patience("$ kubectl get pod x -o json | kubectl replace -f -"), Duration::ZERO);
+        assert_eq!(patience("$ kubectl delete pod x"), Duration::ZERO);
+        assert_eq!(patience("$ (timeout 3 kubectl get pods -w & wait)"), Duration::ZERO);
     }
 
     #[test]

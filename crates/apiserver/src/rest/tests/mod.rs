@@ -7,4 +7,6 @@ mod hostile;
 mod kinds;
 mod lists;
 mod pods;
+mod reviews;
+mod tokens;
 mod writes;

@@ -17,9 +17,10 @@ use steersman_framework::registry::Registry;
 use steersman_playground::engine::plan::Settings;
 use steersman_playground::manifests::{self, Manifest};
 use steersman_playground::{
-    CONTEXT, Config, Decision, Running, SchedulerConfig, decisions, demo, start,
+    Authorization, CONTEXT, Config, Decision, Running, SchedulerConfig, decisions, demo, start,
 };
 use steersman_runtime::{Deaf, Listener};
+use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tracing_subscriber::EnvFilter;
@@ -106,6 +107,10 @@ pub(super) struct Args {
     /// Leave pods to a scheduler that you run yourself.
     #[arg(long)]
     no_scheduler: bool,
+    /// What decides whether a request is allowed: nothing, or the roles and
+    /// bindings in the cluster. Those that every cluster has are there then.
+    #[arg(long, value_name = "MODE", value_enum, default_value_t = Mode::AlwaysAllow)]
+    authorization_mode: Mode,
     /// How long pods take to start, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 0.5)]
     start_delay: f64,
@@ -117,6 +122,24 @@ pub(super) struct Args {
     verbosity: u8,
 }
 
+/// The modes of kube-apiserver's flag of that name that are there.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Mode {
+    #[value(name = "AlwaysAllow")]
+    AlwaysAllow,
+    #[value(name = "RBAC")]
+    Rbac,
+}
+
+impl From<Mode> for Authorization {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::AlwaysAllow => Self::AlwaysAllow,
+            Mode::Rbac => Self::Rbac,
+        }
+    }
+}
+
 impl Args {
     fn shows_decisions(&self) -> bool {
         self.demo || self.explain
@@ -125,11 +148,11 @@ impl Args {
 
 pub(super) fn run(registry: &Registry, args: &Args) -> anyhow::Result<u8> {
     start_logging(args.verbosity)?;
-    let (config, news) = config(registry, args)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("cannot start the asynchronous runtime")?;
+    let (config, news) = config(registry, args, runtime.handle())?;
     runtime.block_on(Box::pin(play(args, config, news)))?;
     Ok(SUCCESS)
 }
@@ -227,7 +250,7 @@ async fn show_demo(running: &Running, news: &mut News, screen: &Screen) -> anyho
     screen.summary(&running.counters.summary())
 }
 
-fn config(registry: &Registry, args: &Args) -> anyhow::Result<(Config, News)> {
+fn config(registry: &Registry, args: &Args, io: &Handle) -> anyhow::Result<(Config, News)> {
     let manifests = manifests::read(&args.filenames, &mut io::stdin())?;
     let nodes_from = match &args.nodes_from {
         Some(path) => {
@@ -251,7 +274,9 @@ fn config(registry: &Registry, args: &Args) -> anyhow::Result<(Config, News)> {
         None
     } else {
         let (config, _) = super::config_file::load(args.config.as_deref(), registry)?;
-        Some(SchedulerConfig { config, registry: registry.clone(), listener })
+        let extenders = steersman_extender::connect(&config.extenders, io, &Default::default())
+            .context("the extenders cannot be used")?;
+        Some(SchedulerConfig { config, registry: registry.clone(), extenders, listener })
     };
     let delay = Duration::try_from_secs_f64(args.start_delay)
         .with_context(|| format!("--start-delay {} is no time", args.start_delay))?;
@@ -266,6 +291,8 @@ fn config(registry: &Registry, args: &Args) -> anyhow::Result<(Config, News)> {
         settings: Settings { start_delay, ..Settings::default() },
         scheduler,
         seed: args.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish()),
+        authorization: args.authorization_mode.into(),
+        audit: None,
     };
     Ok((config, news))
 }

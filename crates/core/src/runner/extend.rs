@@ -1,0 +1,354 @@
+//! The one place from which extenders are called: whom to ask when, and what
+//! to make of the answers.
+//!
+//! An extender that may be ignored and fails is left out with a note; the
+//! failure of another one ends the attempt. A panic counts as a failure.
+//!
+//! Source of the rules: kube-scheduler's `findNodesThatPassExtenders`,
+//! `prioritizeNodes`, `callExtenders` and `extendersBinding`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use steersman_api::name::Name;
+use steersman_api::node_info::{NodeIdx, NodeInfo};
+use steersman_api::pod::PodInfo;
+use steersman_framework::cluster::Cluster;
+use steersman_framework::diagnosis::{Diagnosis, NodeRejection};
+use steersman_framework::extender::{
+    EXTENDERS, Extender, ExtenderError, Filtered, MAX_EXTENDER_PRIORITY, NodeVictims, Priority,
+    Roles,
+};
+use steersman_framework::verdict::{MAX_NODE_SCORE, Preemption, RejectKind, Rejection};
+
+use super::{Failed, panic_error};
+
+/// The extenders of a scheduler, in the order in which they are asked.
+#[derive(Clone, Default)]
+pub(crate) struct Extenders(Arc<[Arc<dyn Extender>]>);
+
+/// Why an attempt or a binding failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum AttemptError {
+    /// A plugin did.
+    #[error(transparent)]
+    Plugin(#[from] Failed),
+    /// An extender did; it names itself.
+    #[error(transparent)]
+    Extender(#[from] ExtenderError),
+}
+
+/// What extenders are asked about.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) extenders: &'a Extenders,
+    pub(crate) pod: &'a PodInfo,
+    pub(crate) cluster: &'a Cluster,
+}
+
+/// The scores of one extender, in the order of the nodes handed in.
+pub(crate) type ExtenderScores = (String, Vec<i64>);
+
+impl Extenders {
+    /// Those that may be ignored come last, as in the reference.
+    pub(crate) fn new(extenders: &[Arc<dyn Extender>]) -> Self {
+        let mut extenders = extenders.to_vec();
+        extenders.sort_by_key(|extender| extender.is_ignorable());
+        Self(extenders.into())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether one of them can keep a pod from being scheduled.
+    pub(crate) fn may_reject(&self) -> bool {
+        self.any_has(Roles::FILTER | Roles::PREEMPT)
+    }
+
+    /// Whether one of them has any of these roles.
+    pub(crate) fn any_has(&self, roles: Roles) -> bool {
+        self.0.iter().any(|extender| extender.roles().intersects(roles))
+    }
+
+    /// Those that have a say about `pod` in that role.
+    pub(super) fn interested<'a>(
+        &'a self,
+        role: Roles,
+        pod: &'a PodInfo,
+    ) -> impl Iterator<Item = &'a dyn Extender> {
+        let all = self.0.iter().map(|extender| &**extender);
+        all.filter(move |it| {
+            it.roles().contains(role)
+                // One that panics has failed; being asked in earnest shows it.
+                && catch_unwind(AssertUnwindSafe(|| it.is_interested(pod))).unwrap_or(true)
+        })
+    }
+}
+
+impl<'a> Asked<'a> {
+    fn nodes(&self, nodes: &[NodeIdx]) -> Vec<&'a NodeInfo> {
+        nodes.iter().filter_map(|idx| self.cluster.nodes().get(*idx)).collect()
+    }
+
+    /// Asks one extender after the other which of the feasible nodes it
+    /// accepts; each sees what those before it left. Returns whether any node
+    /// was refused.
+    pub(crate) fn narrow(
+        &self,
+        feasible: &mut Vec<NodeIdx>,
+        diagnosis: &mut Diagnosis,
+        notes: &mut Vec<String>,
+    ) -> Result<bool, ExtenderError> {
+        let n_before = feasible.len();
+        for extender in self.extenders.interested(Roles::FILTER, self.pod) {
+            if feasible.is_empty() {
+                break;
+            }
+            let nodes = self.nodes(feasible);
+            let answer = guarded(extender, || extender.filter(self.pod, &nodes))
+                .and_then(|answer| check_passed(extender, &nodes, answer));
+            let answer = match answer {
+                Ok(answer) => answer,
+                Err(error) if extender.is_ignorable() => {
+                    notes.push(self.left_out(extender, &error));
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let passed: BTreeSet<&Name> = answer.passed.iter().collect();
+            feasible.retain(|idx| {
+                self.cluster.nodes().get(*idx).is_some_and(|node| passed.contains(node.name()))
+            });
+            self.note_failed(extender, answer, diagnosis, notes);
+        }
+        // What was held against a node by the way does not stand.
+        for idx in &*feasible {
+            diagnosis.rejected.remove(idx);
+        }
+        Ok(feasible.len() != n_before)
+    }
+
+    fn note_failed(
+        &self,
+        extender: &dyn Extender,
+        answer: Filtered,
+        diagnosis: &mut Diagnosis,
+        notes: &mut Vec<String>,
+    ) {
+        let Filtered { failed, failed_for_good, .. } = answer;
+        let for_now = RejectKind::Unschedulable;
+        let for_good = RejectKind::UnschedulableAndUnresolvable;
+        let mut unknown: Vec<Name> = Vec::new();
+        for (kind, nodes) in [(for_now, failed), (for_good, failed_for_good)] {
+            for (name, reason) in nodes {
+                let Some(node) = self.cluster.nodes().by_name(&name) else {
+                    unknown.push(name);
+                    continue;
+                };
+                let rejection = Rejection { kind, reasons: vec![reason.into()] };
+                let rejected = NodeRejection { plugin: EXTENDERS, rejection };
+                diagnosis.rejected.insert(node.idx(), rejected);
+            }
+        }
+        if let Some(first) = unknown.first() {
+            let (name, n) = (extender.name(), unknown.len());
+            notes.push(format!(
+                "extender {name:?} refuses {n} nodes that do not exist, such as {:?}",
+                &**first
+            ));
+        }
+    }
+
+    /// Asks all extenders at once how good the nodes are. Those that fail are
+    /// left out with a note, whether they may be ignored or not.
+    pub(crate) fn prioritize(
+        &self,
+        nodes: &[NodeIdx],
+        notes: &mut Vec<String>,
+    ) -> Vec<ExtenderScores> {
+        let nodes = self.nodes(nodes);
+        let asked: Vec<_> = self
+            .extenders
+            .interested(Roles::PRIORITIZE, self.pod)
+            .map(|extender| {
+                let pending = guarded(extender, || Ok(extender.prioritize(self.pod, &nodes)));
+                (extender, pending)
+            })
+            .collect();
+        let mut scores = Vec::with_capacity(asked.len());
+        for (extender, pending) in asked {
+            let answer = pending.and_then(|pending| guarded(extender, || pending.wait()));
+            match answer {
+                Ok(priorities) => {
+                    notes.extend(out_of_range(extender, &priorities));
+                    scores.push((
+                        extender.name().to_owned(),
+                        scaled(&priorities, extender.weight(), &nodes),
+                    ));
+                }
+                Err(error) => notes.push(self.left_out(extender, &error)),
+            }
+        }
+        scores
+    }
+
+    /// Asks one extender after the other what it makes of the ways to make room
+    /// that were found; each sees what those before it left.
+    pub(super) fn review(
+        &self,
+        mut candidates: Vec<Preemption>,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<Preemption>, ExtenderError> {
+        for extender in self.extenders.interested(Roles::PREEMPT, self.pod) {
+            if candidates.is_empty() {
+                break;
+            }
+            let answer = guarded(extender, || extender.preempt(self.pod, &candidates))
+                .and_then(|answer| self.preemptions(extender, answer));
+            let (accepted, pointless) = match answer {
+                Ok(answer) => answer,
+                Err(error) if extender.is_ignorable() => {
+                    notes.push(self.left_out(extender, &error));
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            for node in pointless {
+                if !extender.is_ignorable() {
+                    let error = format!("expected at least one victim pod on node {:?}", &*node);
+                    return Err(ExtenderError(error));
+                }
+                let name = extender.name();
+                notes.push(format!("extender {name:?} names no victim on node {node}, left out"));
+            }
+            candidates = in_order_of(&candidates, accepted);
+        }
+        Ok(candidates)
+    }
+
+    /// What an extender says as preemptions, by node, and the nodes on which it
+    /// would evict nobody.
+    fn preemptions(
+        &self,
+        extender: &dyn Extender,
+        answer: Vec<NodeVictims>,
+    ) -> Result<(BTreeMap<Name, Preemption>, Vec<Name>), ExtenderError> {
+        let (mut accepted, mut pointless) = (BTreeMap::new(), Vec::new());
+        for NodeVictims { node, victims, budgets_violated } in answer {
+            let Some(info) = self.cluster.nodes().by_name(&node) else {
+                let name = extender.name();
+                let error = format!(
+                    "extender {name:?} wants to preempt on node {:?}, which does not exist",
+                    &*node
+                );
+                return Err(ExtenderError(error));
+            };
+            let mut pods: Vec<Arc<PodInfo>> = Vec::with_capacity(victims.len());
+            for uid in victims {
+                let Some(pod) = info.pods().iter().find(|pod| pod.uid == uid) else {
+                    let name = extender.name();
+                    return Err(ExtenderError(format!(
+                        "extender: {name} claims to preempt pod (UID: {uid}) on node: {node}, but \
+                         the pod is not found on that node"
+                    )));
+                };
+                self.check_rank(extender, pod)?;
+                if pods.iter().all(|other| other.uid != uid) {
+                    pods.push(pod.clone());
+                }
+            }
+            match pods.is_empty() {
+                true => pointless.push(node),
+                false => {
+                    let it = Preemption { node: node.clone(), victims: pods, budgets_violated };
+                    accepted.insert(node, it);
+                }
+            }
+        }
+        Ok((accepted, pointless))
+    }
+
+    /// No extender can have a pod evicted for one that does not outrank it.
+    fn check_rank(&self, extender: &dyn Extender, victim: &PodInfo) -> Result<(), ExtenderError> {
+        let (theirs, ours) = (victim.spec.priority, self.pod.spec.priority);
+        if theirs < ours {
+            return Ok(());
+        }
+        let name = extender.name();
+        Err(ExtenderError(format!(
+            "extender {name:?} wants to evict pod {} of priority {theirs}, allowed: below {ours}",
+            victim.key
+        )))
+    }
+
+    fn left_out(&self, extender: &dyn Extender, error: &ExtenderError) -> String {
+        let name = extender.name();
+        format!("pod {}: extender {name:?} is left out, as it failed: {error}", self.pod.key)
+    }
+}
+
+/// Calls an extender; a panic becomes an error.
+pub(super) fn guarded<T>(
+    extender: &dyn Extender,
+    call: impl FnOnce() -> Result<T, ExtenderError>,
+) -> Result<T, ExtenderError> {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
+        let error = panic_error(&*panic);
+        let name = catch_unwind(AssertUnwindSafe(|| extender.name())).unwrap_or("?");
+        Err(ExtenderError(format!("extender {name:?} {error}")))
+    })
+}
+
+/// An extender can only accept nodes that it was asked about.
+fn check_passed(
+    extender: &dyn Extender,
+    nodes: &[&NodeInfo],
+    answer: Filtered,
+) -> Result<Filtered, ExtenderError> {
+    let known: BTreeSet<&Name> = nodes.iter().map(|node| node.name()).collect();
+    match answer.passed.iter().find(|name| !known.contains(name)) {
+        None => Ok(answer),
+        Some(unknown) => Err(ExtenderError(format!(
+            "extender {:?} claims a filtered node {:?} which is not found in the input node list",
+            extender.name(),
+            &**unknown
+        ))),
+    }
+}
+
+/// A note about the first priority that is out of range.
+fn out_of_range(extender: &dyn Extender, priorities: &[Priority]) -> Option<String> {
+    let odd = priorities.iter().find(|it| !(0..=MAX_EXTENDER_PRIORITY).contains(&it.priority))?;
+    Some(format!(
+        "extender {:?} gives node {:?} the priority {}, expected 0 to {MAX_EXTENDER_PRIORITY}",
+        extender.name(),
+        &*odd.node,
+        odd.priority
+    ))
+}
+
+/// Priorities in the range of scores, times the weight. A node that is named
+/// twice has the sum; one that is not named has 0.
+fn scaled(priorities: &[Priority], weight: i64, nodes: &[&NodeInfo]) -> Vec<i64> {
+    let mut by_name: BTreeMap<&Name, i64> = BTreeMap::new();
+    for Priority { node, priority } in priorities {
+        let factor = weight.saturating_mul(MAX_NODE_SCORE / MAX_EXTENDER_PRIORITY);
+        let sum = by_name.entry(node).or_default();
+        *sum = sum.saturating_add(priority.saturating_mul(factor));
+    }
+    nodes.iter().map(|node| by_name.get(node.name()).copied().unwrap_or_default()).collect()
+}
+
+/// The accepted preemptions in the order of the candidates; those on other
+/// nodes come last, by name.
+fn in_order_of(
+    candidates: &[Preemption],
+    mut accepted: BTreeMap<Name, Preemption>,
+) -> Vec<Preemption> {
+    let known = candidates.iter().filter_map(|candidate| accepted.remove(&candidate.node));
+    let mut ordered: Vec<Preemption> = known.collect();
+    ordered.extend(accepted.into_values());
+    ordered
+}

@@ -1,0 +1,7 @@
+//! Extenders over real HTTP: each verb, and each way to misbehave.
+
+mod lab;
+mod misbehaviour;
+mod server;
+mod tls;
+mod verbs;

@@ -1,0 +1,133 @@
+//! Clients that mean harm, or know no better.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use steersman_serving::Site;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::bench::{Bench, Gate, Gated, PATIENCE, site};
+
+/// All that comes until the server hangs up.
+async fn rest(mut stream: impl AsyncRead + Unpin) -> String {
+    let mut bytes = Vec::new();
+    // A reset is an end too.
+    let _ = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.unwrap();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[tokio::test]
+async fn http_without_tls_is_told_so() {
+    let bench = Bench::open(site(), |_| {}).await;
+    let mut stream = TcpStream::connect(bench.address).await.unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+    let text = rest(stream).await;
+    assert!(text.starts_with("HTTP/1.0 400 Bad Request\r\n"), "{text}");
+    assert!(text.ends_with("Client sent an HTTP request to an HTTPS server.\n"), "{text}");
+}
+
+#[tokio::test]
+async fn noise_is_hung_up_on() {
+    let bench = Bench::open(site(), |_| {}).await;
+    for noise in [&b"\x00\xff\x17\x03"[..], b"\x16\x03\x01\x00\x05hello", b"lower case"] {
+        let mut stream = TcpStream::connect(bench.address).await.unwrap();
+        stream.write_all(noise).await.unwrap();
+        assert!(!rest(stream).await.contains("HTTP"));
+    }
+    assert_eq!(bench.client().get("/healthz").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_handshake_must_not_take_long() {
+    let bench =
+        Bench::open(site(), |options| options.limits.handshake = Duration::from_millis(100)).await;
+    let silent = TcpStream::connect(bench.address).await.unwrap();
+    assert_eq!(rest(silent).await, "");
+    let mut slow = TcpStream::connect(bench.address).await.unwrap();
+    slow.write_all(b"\x16\x03\x01").await.unwrap();
+    assert_eq!(rest(slow).await, "");
+}
+
+#[tokio::test]
+async fn headers_must_not_take_long() {
+    let bench =
+        Bench::open(site(), |options| options.limits.header_read = Duration::from_millis(100))
+            .await;
+    let mut stream = bench.client().connect().await.unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost:").await.unwrap();
+    assert!(!rest(stream).await.contains("200"));
+}
+
+#[tokio::test]
+async fn headers_must_not_be_large() {
+    let bench = Bench::open(site(), |options| options.limits.header_bytes = 16 * 1024).await;
+    let mut stream = bench.client().connect().await.unwrap();
+    let large = format!("GET /metrics HTTP/1.1\r\nHost: x\r\nX: {}\r\n", "x".repeat(64 * 1024));
+    // The server may hang up before all of it is sent.
+    let _ = stream.write_all(large.as_bytes()).await;
+    let text = rest(stream).await;
+    assert!(text.starts_with("HTTP/1.1 431 "), "{text}");
+    assert_eq!(bench.client().get("/healthz").await.status, 200);
+}
+
+#[tokio::test]
+async fn idle_connections_end() {
+    let bench =
+        Bench::open(site(), |options| options.limits.idle = Duration::from_millis(100)).await;
+    let mut stream = bench.client().connect().await.unwrap();
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+    let text = rest(stream).await;
+    assert!(text.starts_with("HTTP/1.1 200 OK"), "{text}");
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_is_left() {
+    let body = "x".repeat(32 * 1024 * 1024);
+    let large = steersman_serving::page(move |_| Ok(steersman_serving::Reply::text(body.clone())));
+    let site = Site::new().page("/large", large).unwrap();
+    let bench = Bench::open(site, |options| {
+        options.limits.idle = Duration::from_millis(100);
+        options.limits.shutdown = Duration::from_millis(100);
+        options.limits.connections = 1;
+    });
+    let bench = bench.await;
+    let mut stream = bench.client().connect().await.unwrap();
+    stream.write_all(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+    // There is room for one connection only: the next is served once the first
+    // has been left.
+    let next = tokio::time::timeout(PATIENCE, bench.client().connect()).await.unwrap();
+    assert!(next.is_ok());
+    drop(stream);
+}
+
+#[tokio::test]
+async fn idle_connections_make_room_for_others() {
+    let bench = Bench::open(site(), |options| options.limits.connections = 3).await;
+    let _silent = TcpStream::connect(bench.address).await.unwrap();
+    let _idle = bench.client().connect().await.unwrap();
+    let mut slow = bench.client().connect().await.unwrap();
+    slow.write_all(b"GET /metrics HTTP/1.1\r\nHost:").await.unwrap();
+    let client = bench.client();
+    let next = async { client.get("/healthz").await.status };
+    assert_eq!(tokio::time::timeout(PATIENCE, next).await.unwrap(), 200);
+}
+
+#[tokio::test]
+async fn connections_at_work_keep_their_place() {
+    let gate = Arc::new(Gate::default());
+    let gated = Site::new().page("/slow", Arc::new(Gated(gate.clone()))).unwrap();
+    let bench = Bench::open(gated, |options| options.limits.connections = 1).await;
+    let client = bench.client();
+    let first = tokio::spawn(async move { client.get("/slow").await.status });
+    let _ = gate.reached.acquire().await;
+    let client = bench.client();
+    let second = tokio::spawn(async move { client.get("/slow").await.status });
+    // Real time: longer than idle connections are left alone when others wait.
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert!(!first.is_finished() && !second.is_finished());
+    gate.open.add_permits(2);
+    for asking in [first, second] {
+        assert_eq!(tokio::time::timeout(PATIENCE, asking).await.unwrap().unwrap(), 200);
+    }
+}

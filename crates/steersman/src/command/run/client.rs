@@ -1,0 +1,135 @@
+//! The way to the API server.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use kube::client::{Body, ClientBuilder};
+use kube::config::{Config as KubeConfig, KubeConfigOptions, Kubeconfig};
+use steersman_leader_election::Fence;
+use steersman_metrics::SchedulerMetrics;
+use tower::util::{MapRequestLayer, option_layer};
+
+use super::token_file::TokenFile;
+
+/// Where the API server is and who we are: what `kubeconfig` says, at the
+/// address `master` if that is given. An empty text stands for none.
+pub(super) async fn find(kubeconfig: &str, master: Option<&str>) -> anyhow::Result<KubeConfig> {
+    let file = (!kubeconfig.is_empty()).then(|| Path::new(kubeconfig));
+    let master = master.filter(|master| !master.is_empty());
+    let address = |master: &str| {
+        master.parse().with_context(|| format!("--master {master:?} is not an address"))
+    };
+    let mut kube = match (file, master) {
+        (Some(file), _) => from_file(file).await?,
+        (None, Some(master)) => KubeConfig::new(address(master)?),
+        (None, None) => match KubeConfig::infer().await {
+            Ok(kube) => kube,
+            // Errors of these types say their causes themselves.
+            Err(error) => bail!(
+                "no --kubeconfig or --master is given, and neither $KUBECONFIG, ~/.kube/config nor \
+                 a pod's service account can be used: {error}"
+            ),
+        },
+    };
+    if let Some(master) = master {
+        kube.cluster_url = address(master)?;
+    }
+    completed(kube)
+}
+
+/// What a kubeconfig says.
+pub(super) async fn from_kubeconfig(file: &Path) -> anyhow::Result<KubeConfig> {
+    completed(from_file(file).await?)
+}
+
+fn completed(mut kube: KubeConfig) -> anyhow::Result<KubeConfig> {
+    kube.cluster_url = with_scheme(&kube)?;
+    // The runtime repeats requests itself, where that is safe.
+    kube.default_retry = false;
+    let agent = concat!("steersman/", env!("CARGO_PKG_VERSION"));
+    kube.headers.push(("user-agent".parse()?, agent.parse()?));
+    Ok(kube)
+}
+
+/// The API server by host and port, for logs: what else may stand in an
+/// address, such as a password, is none of theirs.
+pub(super) fn server(kube: &KubeConfig) -> String {
+    let host = kube.cluster_url.host().unwrap_or_default();
+    match kube.cluster_url.port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    }
+}
+
+/// A client; with a fence, one that writes only while this replica leads.
+pub(super) fn connect(
+    mut kube: KubeConfig,
+    fence: Option<Fence>,
+    metrics: &Arc<SchedulerMetrics>,
+) -> anyhow::Result<kube::Client> {
+    let measure = metrics.rest_client(&server(&kube));
+    let auth = &mut kube.auth_info;
+    // What comes before a token file, in the client library and elsewhere.
+    let other = auth.token.is_some() || auth.username.is_some() || auth.auth_provider.is_some();
+    let file = if other { None } else { auth.token_file.take() };
+    let builder = match ClientBuilder::try_from(kube) {
+        Ok(builder) => builder.with_layer(&option_layer(fence)).with_layer(&measure),
+        // Errors of this type say their causes themselves.
+        Err(error) => bail!("{error}"),
+    };
+    let Some(file) = file else { return Ok(builder.build()) };
+    let file = Arc::new(TokenFile::open(Path::new(&file))?);
+    let sign = move |request: http::Request<Body>| file.sign(request);
+    Ok(builder.with_layer(&MapRequestLayer::new(sign)).build())
+}
+
+/// The API server's address; one that does not say how to talk is taken as the
+/// reference's client takes it: with TLS where TLS is set up.
+fn with_scheme(kube: &KubeConfig) -> anyhow::Result<http::Uri> {
+    let url = &kube.cluster_url;
+    match url.scheme_str() {
+        Some("http" | "https") => return Ok(url.clone()),
+        Some(other) => {
+            bail!("the API server's address begins with {other:?}, allowed: http, https")
+        }
+        None => {}
+    }
+    let has_certificate = kube.auth_info.client_certificate.is_some()
+        || kube.auth_info.client_certificate_data.is_some();
+    let is_tls = kube.root_cert.is_some() || kube.accept_invalid_certs || has_certificate;
+    let scheme = if is_tls { "https" } else { "http" };
+    let text = format!("{scheme}://{url}");
+    text.parse().with_context(|| format!("{url} is not the address of an API server"))
+}
+
+async fn from_file(file: &Path) -> anyhow::Result<KubeConfig> {
+    let name = file.display();
+    // Errors of this type say their causes themselves.
+    let kubeconfig = match Kubeconfig::read_from(file) {
+        Ok(kubeconfig) => kubeconfig,
+        Err(error) => bail!("cannot read kubeconfig {name}: {error}"),
+    };
+    match KubeConfig::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await {
+        Ok(config) => Ok(config),
+        Err(error) => bail!("kubeconfig {name} cannot be used: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_without_a_scheme_is_completed_and_a_foreign_one_refused() {
+        let with = |url: &str, insecure: bool| {
+            let mut kube = KubeConfig::new(url.parse().unwrap());
+            kube.accept_invalid_certs = insecure;
+            with_scheme(&kube).map_or_else(|error| error.to_string(), |url| url.to_string())
+        };
+        assert_eq!(with("127.0.0.1:8080", false), "http://127.0.0.1:8080/");
+        assert_eq!(with("host", true), "https://host/");
+        assert_eq!(with("https://host:1/path", false), "https://host:1/path");
+        assert!(with("ftp://host", false).contains("\"ftp\", allowed: http, https"));
+    }
+}

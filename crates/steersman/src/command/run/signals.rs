@@ -1,0 +1,61 @@
+//! The signals that end the program.
+
+use std::io;
+use std::time::Duration;
+
+use anyhow::bail;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// A second signal that comes sooner after the first one is part of it.
+const IMPATIENCE: Duration = Duration::from_millis(500);
+
+/// SIGTERM and SIGINT.
+pub(super) struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+
+    /// Works, until a signal asks it to stop; a second one ends it at once.
+    pub(super) async fn heed<T>(
+        mut self,
+        stop: CancellationToken,
+        work: impl Future<Output = anyhow::Result<T>>,
+    ) -> anyhow::Result<T> {
+        tokio::pin!(work);
+        tokio::select! {
+            done = &mut work => return done,
+            name = self.next() => {
+                tracing::info!("{name}: letting bindings under way finish");
+                stop.cancel();
+            }
+        }
+        // Whoever ends a process and its group at once sends two signals and
+        // means one.
+        let repeats_count_from = Instant::now() + IMPATIENCE;
+        loop {
+            tokio::select! {
+                done = &mut work => return done,
+                name = self.next() => if Instant::now() >= repeats_count_from {
+                    bail!("{name} again: stopped at once");
+                }
+            }
+        }
+    }
+}

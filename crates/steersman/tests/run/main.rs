@@ -1,0 +1,8 @@
+//! `steersman run` from outside: its flags, and what it does with a
+//! configuration that changes.
+
+mod flags;
+mod program;
+mod rbac;
+mod reload;
+mod serving;

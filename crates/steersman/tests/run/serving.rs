@@ -1,0 +1,131 @@
+//! What is served, and to whom.
+
+use std::net::TcpListener;
+use std::path::Path;
+
+use http::{Method, Request};
+use kube::Client;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+
+use crate::program::{Process, Scratch, output, steersman};
+use crate::reload::{connect, create_node, create_pod, is_bound, wait_for};
+
+/// What a page answers: its status and text.
+async fn get(client: &Client, path: &str) -> (u16, String) {
+    let request = Request::builder().method(Method::GET).uri(path).body(Vec::new());
+    match client.request_text(request.expect("a request")).await {
+        Ok(text) => (200, text),
+        Err(kube::Error::Api(status)) => (status.code, status.message.clone()),
+        Err(error) => (0, error.to_string()),
+    }
+}
+
+/// A client for what the scheduler serves, with the playground's credentials or
+/// without any.
+async fn scraper(kubeconfig: &Path, port: u16, known: bool) -> Client {
+    let config = Kubeconfig::read_from(kubeconfig).expect("a kubeconfig");
+    let options = KubeConfigOptions::default();
+    let mut config =
+        kube::Config::from_custom_kubeconfig(config, &options).await.expect("it can be used");
+    config.cluster_url = format!("https://127.0.0.1:{port}").parse().expect("an address");
+    config.root_cert = None;
+    // The certificate is made when the program starts.
+    config.accept_invalid_certs = true;
+    config.default_retry = false;
+    if !known {
+        config.auth_info = kube::config::AuthInfo::default();
+    }
+    Client::try_from(config).expect("a client")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn probes_are_for_all_and_pages_for_those_whom_the_api_server_lets() {
+    let scratch = Scratch::new("serving");
+    let kubeconfig = scratch.path("kubeconfig");
+    let (playground_log, log) = (scratch.0.join("playground.log"), scratch.0.join("log"));
+    let playground =
+        ["playground", "--no-scheduler", "--nodes=0", "--port=0", "--kubeconfig", &kubeconfig];
+    let _playground = Process::start(&playground, &playground_log);
+    let mut client = None;
+    wait_for("API server", &playground_log, async || {
+        client = connect(Path::new(&kubeconfig)).await;
+        client.is_some()
+    })
+    .await;
+    let client = client.expect("it is connected");
+    create_node(&client).await;
+
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("its address").port();
+    let port_flag = format!("--secure-port={port}");
+    let run = ["run", "--bind-address=127.0.0.1", &port_flag, "--kubeconfig", &kubeconfig];
+    let refused = output(steersman(), &run);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(said.contains(&format!("127.0.0.1:{port}")), "{said}");
+    assert!(said.contains("--secure-port=0"), "{said}");
+    drop(taken);
+
+    let _scheduler = Process::start(&run, &log);
+    let (known, unknown) = (
+        scraper(Path::new(&kubeconfig), port, true).await,
+        scraper(Path::new(&kubeconfig), port, false).await,
+    );
+    wait_for("readiness", &log, async || get(&unknown, "/readyz").await.0 == 200).await;
+    create_pod(&client, "a", "default-scheduler").await;
+    wait_for("pod", &log, async || is_bound(&client, "a").await).await;
+
+    for path in ["/healthz", "/livez", "/readyz"] {
+        assert_eq!(get(&unknown, path).await.0, 200, "{path}");
+    }
+    let (_, verbose) = get(&unknown, "/readyz?verbose").await;
+    for check in ["leaderElection", "shutdown", "sched-handler-sync"] {
+        assert!(verbose.contains(&format!("{check} ok")), "{verbose}");
+    }
+    let pages = [
+        ("/metrics", "scheduler_schedule_attempts_total"),
+        ("/metrics", "steersman_config_generation 1"),
+        ("/metrics", "leader_election_master_status{name=\"kube-scheduler\"} 1"),
+        ("/metrics", "kubernetes_feature_enabled"),
+        ("/metrics/resources", ""),
+        ("/configz", "componentconfig"),
+        ("/flagz", &format!("secure-port={port}")),
+        ("/statusz", "kube-scheduler statusz"),
+        ("/debug/flags/v", ""),
+        ("/debug/steersman/queue", ""),
+        ("/debug/steersman/nominated?output=json", "{"),
+        ("/debug/steersman/bindings", ""),
+        ("/debug/steersman/cluster?output=json&limit=1", "\"n\""),
+        ("/debug/steersman/node?name=n", "a"),
+    ];
+    for (path, part) in pages {
+        let (status, _) = get(&unknown, path).await;
+        assert!(matches!(status, 401 | 403), "{path} is for nobody, found {status}");
+        let (status, text) = get(&known, path).await;
+        assert_eq!(status, 200, "{path}: {text}");
+        assert!(text.contains(part), "{path}: {part:?} is not in {text}");
+    }
+    assert_eq!(get(&known, "/debug/steersman/node?name=other").await.0, 404);
+    stands_by(Path::new(&kubeconfig), &scratch).await;
+    assert_eq!(get(&known, "/debug/steersman/queue?output=xml").await.0, 400);
+}
+
+/// A second replica, which does not lead, is well and ready all the same.
+async fn stands_by(kubeconfig: &Path, scratch: &Scratch) {
+    let port = {
+        let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+        free.local_addr().expect("its address").port()
+    };
+    let (log, port_flag) = (scratch.0.join("second.log"), format!("--secure-port={port}"));
+    let path = kubeconfig.to_str().expect("a path in UTF-8");
+    let run = ["run", "--bind-address=127.0.0.1", &port_flag, "--kubeconfig", path];
+    let _second = Process::start(&run, &log);
+    let known = scraper(kubeconfig, port, true).await;
+    wait_for("readiness", &log, async || get(&known, "/readyz").await.0 == 200).await;
+    assert_eq!(get(&known, "/metrics/resources").await, (200, String::new()));
+    let (_, metrics) = get(&known, "/metrics").await;
+    let follows = "leader_election_master_status{name=\"kube-scheduler\"} 0";
+    assert!(metrics.contains(follows), "{metrics}");
+    let (status, said) = get(&known, "/debug/steersman/queue").await;
+    assert_eq!(status, 503, "{said}");
+}
