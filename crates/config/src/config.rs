@@ -2,6 +2,7 @@
 //! in its own types.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -132,7 +133,7 @@ pub struct ManagedResource {
 
 /// Certificates and names for HTTPS to an extender. Data counts more than the
 /// file of the same kind; files and data are PEM.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct ExtenderTls {
     /// Whether the server's certificate is not checked.
     pub insecure: bool,
@@ -150,6 +151,19 @@ pub struct ExtenderTls {
     pub key_data: Vec<u8>,
     /// The authorities to trust.
     pub ca_data: Vec<u8>,
+}
+
+impl fmt::Debug for ExtenderTls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The key is a secret, and certificates are long.
+        f.debug_struct("ExtenderTls")
+            .field("insecure", &self.insecure)
+            .field("server_name", &self.server_name)
+            .field("cert_file", &self.cert_file)
+            .field("key_file", &self.key_file)
+            .field("ca_file", &self.ca_file)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The time for a call to an extender that says none.

@@ -211,7 +211,13 @@ fn check_type(document: &Value, versions: Versions) -> Result<Option<OldVersion>
                     _ => None,
                 };
                 if version.is_none() {
-                    problems.push(Problem::invalid(&at, found, format_args!("{allowed:?}")));
+                    let more = match versions {
+                        Versions::WithMigration if field == "apiVersion" => {
+                            "; v1beta3, v1beta2 and v1beta1 are converted"
+                        }
+                        _ => "",
+                    };
+                    problems.push(Problem::invalid(&at, found, format_args!("{allowed:?}{more}")));
                 }
                 old = old.or(version);
             }

@@ -1,6 +1,7 @@
 //! Text to JSON: reads one YAML or JSON document within strict limits.
 
 use serde_json::Value;
+use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Error, Options, alias_limits, budget, options};
 use steersman_api::problem::{FieldPath, Problem};
 
@@ -16,14 +17,21 @@ const MAX_REPEATED: usize = 20_000;
 /// Merge keys (`<<`) in a document. Merging is costlier than repeating.
 const MAX_MERGES: usize = 200;
 
-/// Reads the only document of `text`.
+/// Reads the only document of `text`. Templates leave empty ones beside it.
 pub(crate) fn parse(text: &str) -> Result<Value, Problem> {
     let root = FieldPath::root();
-    match serde_saphyr::from_str_with_options::<Value>(text, limits()) {
-        Ok(Value::Null) => Err(empty()),
-        Ok(document @ Value::Object(_)) => Ok(document),
-        Ok(_) => Err(Problem::new(&root, "found no object, allowed: a KubeSchedulerConfiguration")),
-        Err(error) => Err(describe(error.without_snippet())),
+    let documents = serde_saphyr::from_multiple_with_options::<Value>(text, limits());
+    let mut documents = documents.map_err(|error| describe(error.without_snippet()))?;
+    match (documents.pop(), documents.len()) {
+        (None | Some(Value::Null), 0) => Err(empty()),
+        (Some(document @ Value::Object(_)), 0) => Ok(document),
+        (_, 0) => {
+            Err(Problem::new(&root, "found no object, allowed: a KubeSchedulerConfiguration"))
+        }
+        (_, others) => {
+            let found = others + 1;
+            Err(Problem::new(&root, format!("found {found} documents, allowed: one a file")))
+        }
     }
 }
 
@@ -50,8 +58,17 @@ fn empty() -> Problem {
 fn describe(error: &Error) -> Problem {
     let what = match error {
         Error::Eof { .. } => return empty(),
-        Error::MultipleDocuments { .. } => {
-            "found a second document, allowed: one a file".to_owned()
+        Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => {
+            format!("found more levels than are allowed: {MAX_DEPTH}")
+        }
+        Error::Budget { .. } => format!(
+            "found more than a configuration can sensibly hold, allowed: {MAX_NODES} values"
+        ),
+        Error::NonFiniteFloat { value, .. } => {
+            format!("found {value:?}, allowed: a finite number")
+        }
+        Error::RecursiveReferencesRequireWeakTypes { .. } => {
+            "found an alias of what it stands in, allowed: aliases of what ends before".to_owned()
         }
         Error::DuplicateMappingKey { key: Some(key), .. } => {
             format!("the key {key:?} stands twice in one object; each may be set once")

@@ -114,6 +114,10 @@ fn extenders(extenders: &[wire::Extender], at: &FieldPath, problems: &mut Vec<Pr
     let mut managed = BTreeSet::new();
     for (i, extender) in extenders.iter().enumerate() {
         let at = at.index(i);
+        if let Err(found) = check_url(&extender.url_prefix) {
+            let allowed = "http:// or https://, a host, and a path if need be; no user or password";
+            problems.push(Problem::invalid(&at.field("urlPrefix"), found, allowed));
+        }
         if !extender.prioritize_verb.is_empty() && extender.weight <= 0 {
             let allowed = "1 or more, as there is a prioritizeVerb";
             problems.push(Problem::invalid(&at.field("weight"), extender.weight, allowed));
@@ -146,6 +150,19 @@ fn extenders(extenders: &[wire::Extender], at: &FieldPath, problems: &mut Vec<Pr
         let found = format_args!("{binders} extenders with a bindVerb");
         problems.push(Problem::invalid(at, found, "one at the most"));
     }
+}
+
+/// Whether it has the form of an extender's address; if not, what was found. The
+/// client looks closer.
+fn check_url(text: &str) -> Result<(), String> {
+    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
+    // What stands before the @ is a secret.
+    if host.contains('@') {
+        return Err("a URL with a user or a password".to_owned());
+    }
+    let is_plain = text.chars().all(|c| c.is_ascii_graphic());
+    if is_plain && !host.is_empty() { Ok(()) } else { Err(format!("{text:?}")) }
 }
 
 fn tls_config(tls: &wire::TlsConfig, at: &FieldPath, problems: &mut Vec<Problem>) {

@@ -11,6 +11,8 @@ mod checks;
 mod desk;
 #[path = "../tests/stress/effects.rs"]
 mod effects;
+#[path = "../tests/stress/extenders.rs"]
+mod extenders;
 #[path = "../tests/stress/objects.rs"]
 mod objects;
 #[path = "../tests/stress/plugins.rs"]

@@ -87,9 +87,9 @@ impl BindingCycle {
         &self.node
     }
 
-    /// Runs PreBind, Bind (by an extender, if one binds) and PostBind. Plugins that panic fail this binding
-    /// only. A cycle that the core calls off ends before Bind: it looks
-    /// whenever it is polled.
+    /// Runs PreBind, Bind (by an extender, if one binds) and PostBind. Plugins
+    /// that panic fail this binding only. A cycle that the core calls off ends
+    /// before Bind: it looks whenever it is polled.
     pub async fn run(
         self,
         world: &dyn ClusterWriter,

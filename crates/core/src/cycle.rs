@@ -7,11 +7,10 @@ use steersman_api::pod::PodInfo;
 use steersman_framework::cluster::Cluster;
 use steersman_framework::diagnosis::{Diagnosis, NodeRejection, OthersRejection};
 use steersman_framework::extender::ExtenderError;
-use steersman_framework::extensions::NodeScore;
-use steersman_framework::observer::{Observer, Outcome, Phase};
+use steersman_framework::extensions::{NodeScore, PrepareCtx};
+use steersman_framework::observer::Observer;
 use steersman_framework::point::ExtensionPoint;
 use steersman_framework::state::CycleState;
-use steersman_framework::verdict::Rejection;
 
 use crate::profile::{PluginSet, Profile};
 use crate::queue::Nominations;
@@ -103,7 +102,8 @@ impl Inputs<'_> {
             filtered.rejected_by = self.profile.judges();
             return Ok(filtered);
         }
-        let prepared = match pre_filter(self.profile, self.pod, self.cluster, state, observer)? {
+        let mut ctx = self.preparing(state);
+        let prepared = match pre_filter(self.profile, &mut ctx, observer)? {
             Ok(prepared) => prepared,
             Err(no_nodes) => {
                 self.note_no_nodes(no_nodes, &mut filtered);
@@ -128,6 +128,11 @@ impl Inputs<'_> {
         }
         self.finish(&mut filtered);
         Ok(filtered)
+    }
+
+    /// What plugins that prepare something read and write.
+    pub(crate) fn preparing<'s>(&'s self, state: &'s mut CycleState) -> PrepareCtx<'s> {
+        PrepareCtx { pod: self.pod, cluster: self.cluster, state }
     }
 
     /// Asks the filters about nodes until enough are feasible.
@@ -205,27 +210,14 @@ impl Inputs<'_> {
             nominated: self.nominated_to(),
             lot: self.lot,
         };
-        let mut remedy = self.post_filter(plight, observer);
+        let n_plugins = self.profile.post_filter.len();
+        let mut remedy =
+            phase(ExtensionPoint::PostFilter, self.pod, n_plugins, observer, |observer| {
+                post_filter(plight, observer)
+            });
         filtered.diagnosis.post_filter_message = std::mem::take(&mut remedy.message);
         // The diagnosis names the plugins that rejected nodes as they are.
         filtered.rejected_by.insert_all(remedy.in_the_way);
-        remedy
-    }
-
-    fn post_filter(&self, plight: Plight<'_>, observer: &mut dyn Observer) -> Remedy {
-        if self.profile.post_filter.is_empty() {
-            return post_filter(plight, observer);
-        }
-        let phase = Phase { point: ExtensionPoint::PostFilter, pod: self.pod };
-        observer.phase_begins(phase);
-        let remedy = post_filter(plight, observer);
-        let unhelpful = Rejection::unschedulable(remedy.message.clone());
-        let outcome = match &remedy {
-            Remedy { nominate: Some(_), .. } => Outcome::Success,
-            Remedy { failed: true, message, .. } => Outcome::Error(message),
-            _ => Outcome::Rejected(&unhelpful),
-        };
-        observer.phase_ends(phase, outcome);
         remedy
     }
 

@@ -50,8 +50,8 @@ impl Inputs<'_> {
             });
         }
         let feasible = &filtered.feasible;
-        let mut table =
-            score(self.profile, self.pod, self.cluster, &mut state, feasible, observer)?;
+        let mut ctx = self.preparing(&mut state);
+        let mut table = score(self.profile, &mut ctx, feasible, observer)?;
         let by_extender = self.asked().prioritize(feasible, &mut filtered.notes);
         for (_, scores) in &by_extender {
             table.add(scores);

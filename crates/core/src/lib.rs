@@ -38,7 +38,7 @@ pub use evaluate::{Evaluation, NodeEvaluation};
 pub use event::{Attempt, Effect, Event, FailureReason, Outcome};
 pub use eviction::{Eviction, EvictionReport, preempted_note};
 pub use profile::ProfileError;
-pub use queue::{Incoming, Place, QueueCounts};
+pub use queue::{Cause, Incoming, Place, QueueCounts};
 pub use record::Record;
 pub use scheduler::{
     BindingState, EventLabel, PendingPod, PodState, PodStates, Scheduler, Setup, SetupError, Stats,

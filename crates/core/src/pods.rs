@@ -40,12 +40,19 @@ pub(crate) enum PlacedState {
     Bound,
 }
 
+impl Placed {
+    /// Whether the watch has not shown it on its node yet.
+    fn is_assumed(&self) -> bool {
+        self.state != PlacedState::Bound
+    }
+}
+
 /// All pods that take room, and the names of all pods that are known.
 #[derive(Debug, Default)]
 pub(crate) struct PodTable {
     placed: HashMap<PodUid, Placed>,
-    /// Those that the watch has not shown on their node.
-    unconfirmed: BTreeSet<PodUid>,
+    /// How many of them the watch has not shown on their node.
+    n_assumed: usize,
     uids: HashMap<ObjectKey, PodUid>,
     /// Pods in [`PlacedState::Accepted`] that may expire.
     expiring: BTreeSet<(Time, PodUid)>,
@@ -62,12 +69,14 @@ impl PodTable {
 
     /// How many of them the watch has not shown on their node yet.
     pub(crate) fn assumed_count(&self) -> usize {
-        self.unconfirmed.len()
+        self.n_assumed
     }
 
-    /// Those, by UID.
+    /// Those, by UID. Looks at all pods: for people who look on.
     pub(crate) fn assumed(&self) -> impl Iterator<Item = &Placed> {
-        self.unconfirmed.iter().filter_map(|uid| self.placed.get(uid))
+        let mut assumed: Vec<&Placed> = self.iter().filter(|placed| placed.is_assumed()).collect();
+        assumed.sort_by_key(|placed| &placed.pod.uid);
+        assumed.into_iter()
     }
 
     /// Every pod that takes room, in no order that means anything.
@@ -104,10 +113,9 @@ impl PodTable {
     ) -> Option<Placed> {
         let old = self.remove(cluster, &pod.uid);
         cluster.add_pod(pod.clone(), &node);
-        if state != PlacedState::Bound {
-            self.unconfirmed.insert(pod.uid.clone());
-        }
-        self.placed.insert(pod.uid.clone(), Placed { pod, node, state, latest: None });
+        let placed = Placed { pod, node, state, latest: None };
+        self.n_assumed += usize::from(placed.is_assumed());
+        self.placed.insert(placed.pod.uid.clone(), placed);
         old
     }
 
@@ -141,7 +149,7 @@ impl PodTable {
     /// Takes a pod off its node.
     pub(crate) fn remove(&mut self, cluster: &mut Cluster, uid: &PodUid) -> Option<Placed> {
         let placed = self.placed.remove(uid)?;
-        self.unconfirmed.remove(uid);
+        self.n_assumed -= usize::from(placed.is_assumed());
         if let PlacedState::Accepted { expires: Some(expires) } = placed.state {
             self.expiring.remove(&(expires, uid.clone()));
         }

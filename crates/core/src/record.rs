@@ -56,6 +56,11 @@ impl Records {
         self.kept = true;
     }
 
+    /// Whether anybody wants them: otherwise nothing is looked up for them.
+    pub(crate) fn are_kept(&self) -> bool {
+        self.kept
+    }
+
     pub(crate) fn push(&mut self, record: Record) {
         if self.kept {
             self.new.push(record);

@@ -14,6 +14,7 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use crate::error::{CallError, chain};
+use crate::permission::Permission;
 use crate::route::Route;
 
 /// An answer may have so many bytes.
@@ -71,10 +72,23 @@ impl Client {
         Call { answer, url, limit: self.limit }
     }
 
-    /// Asks, and waits without blocking the thread.
-    pub(crate) async fn ask(&self, question: Question) -> Result<Bytes, CallError> {
+    /// Asks for something that changes the world, while that is permitted, and
+    /// waits without blocking the thread.
+    pub(crate) async fn write(
+        &self,
+        question: Question,
+        permission: Option<&Permission>,
+    ) -> Result<Bytes, CallError> {
         let url = question.url.to_string();
-        let posting = self.clone().post(self.request(question));
+        let (posting, permission) =
+            (self.clone().post(self.request(question)), permission.cloned());
+        let asked = url.clone();
+        let posting = async move {
+            match permission {
+                Some(permission) => permission.guard(&asked, posting).await,
+                None => posting.await,
+            }
+        };
         self.io.spawn(posting).await.unwrap_or(Err(CallError::Stopped { url }))
     }
 

@@ -13,17 +13,21 @@ use tokio::runtime::Handle;
 use crate::client::Client;
 use crate::error::Error;
 use crate::http_extender::{HttpExtender, Verb, Verbs};
+use crate::permission::Permission;
 use crate::route::Route;
 use crate::tls;
 
 /// How to call extenders, beyond what the configuration says.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The W3C trace context to send along as `traceparent`. Asked before each
     /// call, on the thread that calls.
     pub traceparent: Option<fn() -> Option<String>>,
     /// The proxies to use.
     pub proxies: Proxies,
+    /// Whether pods may be bound still; always, if nobody is to be asked. The other
+    /// verbs write nothing and are not asked for.
+    pub may_bind: Option<Permission>,
 }
 
 /// Where proxies are looked up.
@@ -107,6 +111,7 @@ fn one(
     Ok(HttpExtender {
         name: config.url_prefix.clone(),
         client: Client::new(connector, route, io.clone(), limit, options.traceparent),
+        may_bind: options.may_bind.clone(),
         verbs,
         weight: config.weight,
         ignorable: config.ignorable,

@@ -61,6 +61,10 @@ pub(crate) enum CallError {
     TooLong { url: String, limit: usize },
     #[error("Post {url:?}: {why}")]
     Transport { url: String, why: String },
+    #[error("Post {url:?}: not sent: this process must not write any more")]
+    Forbidden { url: String },
+    #[error("Post {url:?}: given up before an answer: this process must not write any more")]
+    Abandoned { url: String },
     #[error("Post {url:?}: nobody is there to send it any more")]
     Stopped { url: String },
 }

@@ -17,6 +17,7 @@ use steersman_framework::extensions::BoxFuture;
 use steersman_framework::verdict::Preemption;
 
 use crate::client::{Client, Question};
+use crate::permission::Permission;
 use crate::v1::{
     ExtenderArgs, ExtenderBindingArgs, ExtenderBindingResult, ExtenderPreemptionArgs,
     ExtenderPreemptionResult, FilterReply, HostPriority, MetaPod, MetaVictims, NodeList, Victims,
@@ -28,6 +29,7 @@ pub(crate) struct HttpExtender {
     /// The prefix of its URLs.
     pub(crate) name: String,
     pub(crate) client: Client,
+    pub(crate) may_bind: Option<Permission>,
     pub(crate) verbs: Verbs,
     pub(crate) weight: i64,
     pub(crate) ignorable: bool,
@@ -258,7 +260,11 @@ impl Extender for HttpExtender {
                 pod_uid: pod.uid.to_string(),
                 node: node.to_string(),
             };
-            let answer = self.client.ask(self.question(verb, &args)?).await.map_err(told)?;
+            let answer = self
+                .client
+                .write(self.question(verb, &args)?, self.may_bind.as_ref())
+                .await
+                .map_err(told)?;
             let reply: ExtenderBindingResult = self.read(verb, &answer)?;
             match reply.error.as_str() {
                 "" => Ok(()),

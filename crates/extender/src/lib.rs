@@ -35,9 +35,11 @@ mod client;
 mod connect;
 mod error;
 mod http_extender;
+mod permission;
 mod route;
 mod tls;
 pub mod v1;
 
 pub use connect::{Options, Proxies, connect};
 pub use error::Error;
+pub use permission::Permission;

@@ -300,15 +300,10 @@ fn pod_actions(old: &PodInfo, new: &PodInfo) -> ActionType {
 
 /// Annotations are known only where somebody outside looks at them.
 fn annotations_differ(old: &PodInfo, new: &PodInfo) -> bool {
-    let of = |pod: &PodInfo| {
-        let annotations = pod.object.as_ref()?.metadata.annotations.clone();
-        annotations.filter(|annotations| !annotations.is_empty())
-    };
-    match (&old.object, &new.object) {
-        (Some(before), Some(after)) if Arc::ptr_eq(before, after) => false,
-        (Some(_), Some(_)) => of(old) != of(new),
-        _ => false,
-    }
+    let (Some(before), Some(after)) = (&old.object, &new.object) else { return false };
+    let before = before.metadata.annotations.as_ref().filter(|all| !all.is_empty());
+    let after = after.metadata.annotations.as_ref().filter(|all| !all.is_empty());
+    before != after
 }
 
 /// Whether parts of the spec changed that no plugin reads.

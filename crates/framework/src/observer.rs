@@ -1,6 +1,8 @@
 //! Watching plugins at work: metrics, traces and explanations are observers of
 //! the one runner that calls plugins.
 
+use std::ops::DerefMut;
+
 use steersman_api::name::Name;
 use steersman_api::pod::PodInfo;
 
@@ -133,11 +135,12 @@ pub struct Unobserved;
 
 impl Observer for Unobserved {}
 
-/// Several observers as one: each is told everything, in order.
+/// Several observers as one: each is told everything, in order. Of references
+/// or boxes.
 #[derive(Default)]
-pub struct Observers<'a>(pub Vec<&'a mut dyn Observer>);
+pub struct Observers<T>(pub Vec<T>);
 
-impl Observer for Observers<'_> {
+impl<T: DerefMut<Target: Observer>> Observer for Observers<T> {
     fn cycle_begins(&mut self, pod: &PodInfo, attempt: u32) {
         self.0.iter_mut().for_each(|observer| observer.cycle_begins(pod, attempt));
     }

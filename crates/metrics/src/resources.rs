@@ -1,4 +1,5 @@
-//! `/metrics/resources`: what each pod requests, from the scheduler's state.
+//! `/metrics/resources`: what each pod requests and may use, from the scheduler's
+//! state.
 
 use std::sync::Arc;
 
@@ -20,23 +21,42 @@ pub(crate) fn pods(moment: Moment<'_>) -> Vec<Arc<PodInfo>> {
     pods
 }
 
-/// The family of requests.
-pub(crate) fn family(pods: &[Arc<PodInfo>]) -> MetricFamily {
-    let mut family = MetricFamily::default();
-    family.set_name("kube_pod_resource_request".to_owned());
-    family.set_help(
-        "[STABLE] What pods request, by resource and its unit. Pods that have ended do not count."
-            .to_owned(),
-    );
-    family.set_field_type(MetricType::GAUGE);
-    let mut sorted: Vec<&Arc<PodInfo>> = pods.iter().collect();
+/// The families of requests and of limits.
+pub(crate) fn families(pods: &[Arc<PodInfo>]) -> Vec<MetricFamily> {
+    let mut sorted: Vec<&PodInfo> = pods.iter().map(|pod| &**pod).collect();
     sorted.sort_by(|a, b| (&a.key, &a.uid).cmp(&(&b.key, &b.uid)));
-    family.set_metric(sorted.into_iter().flat_map(|pod| requests(pod)).collect());
+    let requests = family(
+        "kube_pod_resource_request",
+        "[STABLE] What pods request, by resource and its unit. Pods that have ended do not count.",
+        &sorted,
+        |pod| &pod.resources.requests,
+    );
+    let limits = family(
+        "kube_pod_resource_limit",
+        "[STABLE] What pods may use, by resource and its unit. Pods that have ended do not count.",
+        &sorted,
+        |pod| &pod.spec.limits,
+    );
+    vec![limits, requests]
+}
+
+fn family(
+    name: &str,
+    help: &str,
+    pods: &[&PodInfo],
+    of: fn(&PodInfo) -> &Resources,
+) -> MetricFamily {
+    let mut family = MetricFamily::default();
+    family.set_name(name.to_owned());
+    family.set_help(help.to_owned());
+    family.set_field_type(MetricType::GAUGE);
+    family.set_metric(pods.iter().flat_map(|pod| series(pod, of(pod))).collect());
     family
 }
 
-fn requests(pod: &PodInfo) -> Vec<Metric> {
-    let amounts = amounts(&pod.resources.requests).into_iter();
+/// A series for each resource.
+fn series(pod: &PodInfo, resources: &Resources) -> Vec<Metric> {
+    let amounts = amounts(resources).into_iter();
     amounts
         .map(|(resource, unit, amount)| {
             let node = pod.node_name.as_ref().map(ToString::to_string).unwrap_or_default();

@@ -1,11 +1,13 @@
 //! Making the page: what is counted from the scheduler's state is asked for
 //! first.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use prometheus::proto::MetricFamily;
 use prometheus::{IntCounter, TextEncoder};
+use steersman_api::name::Name;
 use steersman_core::Stats;
 use steersman_runtime::views::AskError;
 use steersman_runtime::{Counters, Inspector, Summary};
@@ -17,6 +19,27 @@ use crate::{SchedulerMetrics, resources};
 pub(crate) struct Sources {
     inspector: Option<Inspector>,
     counters: Option<Arc<Counters>>,
+    /// What the scheduler that runs now has counted, as far as it is shown.
+    shown: Shown,
+    /// How many schedulers have ended here: with a reload one does, and another
+    /// one counts from 0 again.
+    n_ended: u64,
+    /// Series of gauges that were shown once: they go to 0 and do not vanish.
+    rejecting: BTreeSet<(Name, &'static str)>,
+    remembered: BTreeSet<String>,
+}
+
+/// Counts by what they are of: the label `queue` or `plugin`, and the event.
+type Counts = BTreeMap<(&'static str, String), u64>;
+
+/// Numbers that a scheduler counts from 0 and metrics go on from where the
+/// scheduler before it ended.
+#[derive(Default)]
+struct Shown {
+    incoming: Counts,
+    useful: Counts,
+    vain: Counts,
+    flushed: u64,
 }
 
 impl Sources {
@@ -35,20 +58,29 @@ impl SchedulerMetrics {
     /// three seconds, what is counted from its state is left as it was at the
     /// last answer, and `steersman_scheduling_thread_answers` is 0.
     pub async fn render(&self) -> String {
-        let inspector = self.sources.lock().inspector.clone();
+        let (inspector, n_ended) = {
+            let sources = self.sources.lock();
+            (sources.inspector.clone(), sources.n_ended)
+        };
         let stats = match &inspector {
             Some(inspector) => inspector.answer(PATIENCE, |m| m.scheduler.stats()).await,
             None => Err(AskError::NotRunning),
         };
         let unsynced = inspector.and_then(|inspector| inspector.unsynced());
         let n_unsynced = unsynced.map_or(0, |kinds| kinds.len());
-        let sources = self.sources.lock();
+        let sources = &mut *self.sources.lock();
         self.ours.unsynced.set(to_i64(n_unsynced));
         self.ours.answers.set(i64::from(stats.is_ok()));
         match stats {
-            Ok(stats) => self.set_state(&stats),
+            Ok(stats) => {
+                self.set_state(&stats, sources);
+                // The answer of one that has ended since is counted already.
+                if n_ended == sources.n_ended {
+                    self.count(&stats, &mut sources.shown);
+                }
+            }
             // A process that schedules nothing has no pods that wait.
-            Err(AskError::NotRunning) => self.set_state(&Stats::default()),
+            Err(AskError::NotRunning) => self.set_state(&Stats::default(), sources),
             Err(AskError::Busy(_)) => {}
         }
         if let Some(counters) = &sources.counters {
@@ -71,10 +103,37 @@ impl SchedulerMetrics {
         let inspector = self.sources.lock().inspector.clone();
         let inspector = inspector.ok_or(AskError::NotRunning)?;
         let pods = inspector.answer(PATIENCE, resources::pods).await?;
-        Ok(encode(&self.choice.apply(vec![resources::family(&pods)])))
+        Ok(encode(&self.choice.apply(resources::families(&pods))))
     }
 
-    fn set_state(&self, stats: &Stats) {
+    /// The numbers of the next scheduler are added to these.
+    pub(crate) fn scheduler_ended(&self, stats: &Stats) {
+        let sources = &mut *self.sources.lock();
+        self.count(stats, &mut sources.shown);
+        sources.shown = Shown::default();
+        sources.n_ended += 1;
+    }
+
+    /// Moves counters on by what was counted since the last time.
+    fn count(&self, stats: &Stats, shown: &mut Shown) {
+        let incoming = stats.incoming.iter().map(|it| ((it.queue, it.event.clone()), it.count));
+        move_on(&mut shown.incoming, incoming, |(queue, event), more| {
+            self.scheduler.incoming.with_label_values(&[queue, event]).inc_by(more);
+        });
+        let wakes = |result: &'static str| {
+            move |(plugin, event): (&'static str, &str), more| {
+                self.ours.wakes.with_label_values(&[event, plugin, result]).inc_by(more);
+            }
+        };
+        let useful = stats.wakes.iter().map(|it| ((it.plugin, it.event.clone()), it.useful));
+        move_on(&mut shown.useful, useful, wakes("useful"));
+        let vain = stats.wakes.iter().map(|it| ((it.plugin, it.event.clone()), it.vain));
+        move_on(&mut shown.vain, vain, wakes("vain"));
+        let before = std::mem::replace(&mut shown.flushed, stats.flushed);
+        self.ours.flushed.inc_by(stats.flushed.saturating_sub(before));
+    }
+
+    fn set_state(&self, stats: &Stats, sources: &mut Sources) {
         let families = &self.scheduler;
         let queue = &stats.queue;
         for (label, n) in [
@@ -92,31 +151,19 @@ impl SchedulerMetrics {
         }
         let under_way = families.goroutines.with_label_values(&["binding"]);
         under_way.set(to_i64(stats.binding + stats.waiting));
-        families.inflight_events.reset();
-        for (event, n) in &stats.remembered {
-            families.inflight_events.with_label_values(&[event]).set(to_i64(*n));
+        sources.remembered.extend(stats.remembered.keys().cloned());
+        for event in &sources.remembered {
+            let n = stats.remembered.get(event).copied().unwrap_or_default();
+            families.inflight_events.with_label_values(&[event]).set(to_i64(n));
         }
-        families.unschedulable_pods.reset();
-        for ((profile, plugin), n) in &stats.rejections {
-            let labels = [*plugin, &**profile];
-            families.unschedulable_pods.with_label_values(&labels).set(to_i64(*n));
+        sources.rejecting.extend(stats.rejections.keys().cloned());
+        for rejecting in &sources.rejecting {
+            let n = stats.rejections.get(rejecting).copied().unwrap_or_default();
+            let (profile, plugin) = rejecting;
+            families.unschedulable_pods.with_label_values(&[*plugin, &**profile]).set(to_i64(n));
         }
-        families.incoming.reset();
-        for incoming in &stats.incoming {
-            let labels = [incoming.queue, &incoming.event];
-            families.incoming.with_label_values(&labels).inc_by(incoming.count);
-        }
-        let ours = &self.ours;
-        ours.waiting.set(to_i64(stats.waiting));
-        ours.binding.set(to_i64(stats.binding));
-        ours.wakes.reset();
-        for wake in &stats.wakes {
-            for (result, n) in [("useful", wake.useful), ("vain", wake.vain)] {
-                let labels = [wake.event.as_str(), wake.plugin, result];
-                ours.wakes.with_label_values(&labels).inc_by(n);
-            }
-        }
-        set(&ours.flushed, stats.flushed);
+        self.ours.waiting.set(to_i64(stats.waiting));
+        self.ours.binding.set(to_i64(stats.binding));
     }
 
     fn set_counts(&self, counts: Summary) {
@@ -138,6 +185,20 @@ fn set(counter: &IntCounter, value: u64) {
         counter.reset();
     }
     counter.inc_by(value - counter.get());
+}
+
+/// Calls `show` with what each count has grown by.
+fn move_on(
+    shown: &mut Counts,
+    counts: impl Iterator<Item = ((&'static str, String), u64)>,
+    show: impl Fn((&'static str, &str), u64),
+) {
+    for ((label, event), count) in counts {
+        let shown = shown.entry((label, event));
+        let event = shown.key().1.clone();
+        let before = std::mem::replace(shown.or_default(), count);
+        show((label, &event), count.saturating_sub(before));
+    }
 }
 
 fn encode(families: &[MetricFamily]) -> String {

@@ -14,9 +14,10 @@ use prometheus::{Histogram, IntCounter};
 use steersman_api::name::Name;
 use steersman_api::pod::PodInfo;
 use steersman_api::time::Time;
-use steersman_core::{Attempt, EventLabel, FailureReason, Record};
+use steersman_core::{Attempt, EventLabel, FailureReason, Record, Stats};
 use steersman_framework::cluster::Cluster;
 use steersman_framework::events::{ClusterEvent, Hint};
+use steersman_framework::extensions::NodeScore;
 use steersman_framework::observer::{Call, Observer, Outcome, Phase, QueueObserver};
 use steersman_framework::point::ExtensionPoint;
 use steersman_runtime::Listener;
@@ -27,8 +28,11 @@ use crate::SchedulerMetrics;
 /// Attempts of which the calls of plugins are timed, in percent. The
 /// reference's `pluginMetricsSamplePercent`.
 const SAMPLED_PERCENT: u64 = 10;
-/// So many calls about single nodes are timed in such an attempt at the most.
-const TIMED_NODE_CALLS: usize = 500;
+/// So many calls of filters are timed in such an attempt at the most.
+const TIMED_FILTER_CALLS: usize = 500;
+/// So many calls of each scoring plugin: one scores all nodes before the next
+/// one scores any.
+const TIMED_SCORE_CALLS: usize = 50;
 /// One of so many calls of queueing hints is timed.
 const TIMED_HINTS: u64 = 10;
 /// From this number of attempts on they share a label, as in the reference.
@@ -122,6 +126,10 @@ impl Listener for Watcher {
         families.evictions_duration.with_label_values(&result).observe(took.as_secs_f64());
     }
 
+    fn ended(&mut self, stats: &Stats) {
+        self.metrics.scheduler_ended(stats);
+    }
+
     fn attempted(&mut self, attempt: &Attempt, _: &Cluster) {
         let ours = &self.metrics.ours;
         ours.evaluated.observe(attempt.n_evaluated as f64);
@@ -152,6 +160,11 @@ fn is_sampled(pod: &PodInfo, attempt: u32) -> bool {
     (hash >> 32) % 100 < SAMPLED_PERCENT
 }
 
+/// Calls there are many in one attempt.
+fn is_about_nodes(point: ExtensionPoint) -> bool {
+    matches!(point, ExtensionPoint::Filter | ExtensionPoint::Score)
+}
+
 /// The statuses that a phase can end with.
 const STATUSES: [&str; 6] =
     ["Success", "Skip", "Unschedulable", "UnschedulableAndUnresolvable", "Wait", "Error"];
@@ -169,7 +182,8 @@ struct Cycle {
     metrics: Arc<SchedulerMetrics>,
     profiles: Vec<(Name, ProfileSeries)>,
     is_sampled: bool,
-    n_timed: usize,
+    /// So many more calls about single nodes are timed.
+    node_calls_left: usize,
     began: Option<Instant>,
     phase_began: Option<Instant>,
     call_began: Option<Instant>,
@@ -181,7 +195,7 @@ impl Cycle {
             metrics,
             profiles: Vec::new(),
             is_sampled: false,
-            n_timed: 0,
+            node_calls_left: 0,
             began: None,
             phase_began: None,
             call_began: None,
@@ -210,15 +224,13 @@ impl Cycle {
 
     /// Whether a call is timed.
     fn is_timed(&self, call: Call<'_>) -> bool {
-        let about_nodes = matches!(call.point, ExtensionPoint::Filter | ExtensionPoint::Score);
-        self.is_sampled && (!about_nodes || self.n_timed < TIMED_NODE_CALLS)
+        self.is_sampled && (!is_about_nodes(call.point) || self.node_calls_left > 0)
     }
 }
 
 impl Observer for Cycle {
     fn cycle_begins(&mut self, pod: &PodInfo, attempt: u32) {
         self.is_sampled = is_sampled(pod, attempt);
-        self.n_timed = 0;
         self.began = Some(Instant::now());
     }
 
@@ -229,7 +241,12 @@ impl Observer for Cycle {
         }
     }
 
-    fn phase_begins(&mut self, _: Phase<'_>) {
+    fn phase_begins(&mut self, phase: Phase<'_>) {
+        self.node_calls_left = match phase.point {
+            ExtensionPoint::Filter => TIMED_FILTER_CALLS,
+            ExtensionPoint::Score => TIMED_SCORE_CALLS,
+            _ => 0,
+        };
         self.phase_began = Some(Instant::now());
     }
 
@@ -251,6 +268,10 @@ impl Observer for Cycle {
         self.evaluated(phase.pod, phase.point, plugin, n_nodes);
     }
 
+    fn scored(&mut self, _: &'static str, _: &[NodeScore]) {
+        self.node_calls_left = TIMED_SCORE_CALLS;
+    }
+
     fn before(&mut self, call: Call<'_>) {
         if call.point == ExtensionPoint::PostFilter && call.plugin == "DefaultPreemption" {
             self.metrics.scheduler.preemption_attempts.inc();
@@ -263,7 +284,9 @@ impl Observer for Cycle {
     fn after(&mut self, call: Call<'_>, outcome: Outcome<'_>) {
         if let Some(began) = self.call_began.take() {
             let took = began.elapsed().as_secs_f64();
-            self.n_timed += 1;
+            if is_about_nodes(call.point) {
+                self.node_calls_left = self.node_calls_left.saturating_sub(1);
+            }
             let labels = [call.plugin, call.point.name(), outcome.status()];
             self.metrics.plugins.plugin_duration.with_label_values(&labels).observe(took);
         }
@@ -274,7 +297,7 @@ impl Observer for Cycle {
     }
 
     fn wants_nodes(&self) -> bool {
-        self.is_sampled && self.n_timed < TIMED_NODE_CALLS
+        self.is_sampled && self.node_calls_left > 0
     }
 }
 

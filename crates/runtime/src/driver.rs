@@ -24,7 +24,7 @@ use tracing::Instrument;
 use crate::counters::Counters;
 use crate::evict::Evictor;
 use crate::inspect::{Desk, Moment, Question};
-use crate::listener::{BindingObservers, Listener};
+use crate::listener::Listener;
 use crate::record::{Recorder, What};
 use crate::reflector::Batch;
 use crate::status::StatusBoard;
@@ -147,6 +147,9 @@ impl Driver {
         if self.n_under_way > 0 {
             tracing::warn!(n = self.n_under_way, "some bindings or evictions did not end in time");
         }
+        if self.measures {
+            self.outlets.listener.ended(&self.scheduler.stats());
+        }
     }
 
     /// Takes in what is there already, and lets time pass.
@@ -258,9 +261,10 @@ impl Driver {
     }
 
     fn carry_out(&mut self, effects: Vec<Effect>, nomination: Nomination) {
-        if self.measures {
+        let records = self.scheduler.take_records();
+        if !records.is_empty() {
             let now = self.now();
-            for record in self.scheduler.take_records() {
+            for record in records {
                 self.outlets.listener.recorded(&record, now);
             }
         }
@@ -270,7 +274,7 @@ impl Driver {
                 Effect::Scheduled { pod, node } => {
                     let Outlets { counters, recorder, listener, .. } = &mut self.outlets;
                     counters.bound.up();
-                    tracing::info!(pod = %pod.key, %node, "bound");
+                    tracing::info!(v = 2, pod = %pod.key, %node, "bound");
                     let note = format!("Successfully assigned {} to {node}", pod.key);
                     recorder.record(What::Scheduled, &pod, note);
                     listener.bound(&pod, &node);
@@ -280,6 +284,10 @@ impl Driver {
                     match reason {
                         FailureReason::Unschedulable => counters.unschedulable.up(),
                         FailureReason::SchedulerError => counters.errors.up(),
+                    }
+                    if reason == FailureReason::SchedulerError {
+                        // Failed bindings come here as well.
+                        tracing::error!(pod = %pod.key, message, "not scheduled, will be tried again");
                     }
                     board.failed(&pod.uid, reason, &message);
                     if nomination == Nomination::Clear {
@@ -312,7 +320,7 @@ impl Driver {
         let start = Instant::now();
         let work = async move {
             board.settle(&cycle.pod().uid).await;
-            let mut observers = BindingObservers(observers);
+            let mut observers = Observers(observers);
             let event = Event::BindingFinished(cycle.run(&*world, &mut observers).await);
             // Spans and measurements end with the cycle.
             drop(observers);
@@ -358,7 +366,7 @@ fn log(attempt: &Attempt) {
         Outcome::Rejected { node, plugin, message } => {
             tracing::debug!(%pod, %node, number, plugin, message, "rejected after a node was chosen");
         }
-        Outcome::Error(error) => tracing::error!(%pod, number, error, "the attempt failed"),
+        Outcome::Error(error) => tracing::debug!(%pod, number, error, "the attempt failed"),
     }
 }
 

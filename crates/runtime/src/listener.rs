@@ -8,10 +8,10 @@ use steersman_api::name::Name;
 use steersman_api::node_info::NodeIdx;
 use steersman_api::pod::PodInfo;
 use steersman_api::time::Time;
-use steersman_core::{Attempt, EventLabel, FailureReason, Outcome, Record};
+use steersman_core::{Attempt, EventLabel, FailureReason, Outcome, Record, Stats};
 use steersman_framework::cluster::Cluster;
 use steersman_framework::extensions::NodeScore;
-use steersman_framework::observer::{self, Call, Observer, Phase, QueueObserver};
+use steersman_framework::observer::{Observer, QueueObserver};
 use tokio::sync::mpsc;
 use tracing::Span;
 
@@ -56,8 +56,8 @@ pub trait Listener: Send {
         Vec::new()
     }
 
-    /// Whether [`Listener::recorded`] and [`Listener::handled`] are of
-    /// interest. Asked once, before anything happens.
+    /// Whether [`Listener::recorded`], [`Listener::handled`] and
+    /// [`Listener::ended`] are of interest. Asked once, before anything happens.
     fn wants_records(&self) -> bool {
         false
     }
@@ -76,6 +76,12 @@ pub trait Listener: Send {
     /// not be.
     fn evicted(&mut self, succeeded: bool, took: Duration) {
         let _ = (succeeded, took);
+    }
+
+    /// The scheduler has ended; its last numbers. Only for those who want
+    /// records.
+    fn ended(&mut self, stats: &Stats) {
+        let _ = stats;
     }
 
     /// An attempt was made.
@@ -132,6 +138,10 @@ impl Listener for Several {
         self.0.iter_mut().for_each(|listener| listener.evicted(succeeded, took));
     }
 
+    fn ended(&mut self, stats: &Stats) {
+        self.0.iter_mut().for_each(|listener| listener.ended(stats));
+    }
+
     fn attempted(&mut self, attempt: &Attempt, cluster: &Cluster) {
         self.0.iter_mut().for_each(|listener| listener.attempted(attempt, cluster));
     }
@@ -184,27 +194,6 @@ impl Listener for Traced {
 
     fn failed(&mut self, pod: &PodInfo, _: FailureReason, _: &str) {
         self.spans.forget(&pod.uid);
-    }
-}
-
-/// The observers of one binding cycle as one.
-pub(crate) struct BindingObservers(pub(crate) Vec<Box<dyn Observer + Send>>);
-
-impl Observer for BindingObservers {
-    fn phase_begins(&mut self, phase: Phase<'_>) {
-        self.0.iter_mut().for_each(|observer| observer.phase_begins(phase));
-    }
-
-    fn phase_ends(&mut self, phase: Phase<'_>, outcome: observer::Outcome<'_>) {
-        self.0.iter_mut().for_each(|observer| observer.phase_ends(phase, outcome));
-    }
-
-    fn before(&mut self, call: Call<'_>) {
-        self.0.iter_mut().for_each(|observer| observer.before(call));
-    }
-
-    fn after(&mut self, call: Call<'_>, outcome: observer::Outcome<'_>) {
-        self.0.iter_mut().for_each(|observer| observer.after(call, outcome));
     }
 }
 

@@ -167,8 +167,7 @@ async fn every_pod_is_bound_exactly_once_whatever_goes_wrong() {
         async move {
             let registry = steersman_plugins::table::in_tree();
             let config = steersman_config::Config::default_for(&registry).expect("good defaults");
-            let scheduling =
-                Scheduling { counters, ..Scheduling::new(client, &config, &registry) };
+            let scheduling = Scheduling { counters, ..Scheduling::new(client, &config, &registry) };
             Box::pin(run(scheduling, stop)).await.expect("it runs until it is stopped")
         }
     });

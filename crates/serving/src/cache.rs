@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -70,13 +71,17 @@ where
         {
             return (entry.id, entry.answer.clone());
         }
-        // A task of its own: whoever asked first may hang up, others still wait.
-        let asking = tokio::spawn(ask());
-        let answer = async move {
-            let (value, ttl) = asking.await.map_err(|_| ReviewError::Broken)??;
+        let asking = ask();
+        let answer = AssertUnwindSafe(async move {
+            let (value, ttl) = asking.await?;
             Ok((value, Instant::now() + ttl))
-        };
+        });
+        let answer = answer.catch_unwind().map(|done| done.unwrap_or(Err(ReviewError::Broken)));
         let answer = answer.boxed().shared();
+        // A task of its own: whoever asked first may hang up, others still wait.
+        // And it sees to it that an answer for which nobody waits any more has
+        // its time from when it came, not from when it is looked at.
+        tokio::spawn(answer.clone());
         let id = entries.insert(key.clone(), answer.clone(), self.capacity);
         (id, answer)
     }
@@ -175,8 +180,25 @@ mod tests {
         let bench = Bench::new(10);
         let hasty = tokio::time::timeout(Duration::from_millis(100), bench.ask("a")).await;
         assert!(hasty.is_err());
-        tokio::time::advance(Duration::from_secs(3)).await;
+        tokio::time::sleep(Duration::from_secs(3)).await;
         assert_eq!(bench.ask("a").await.unwrap(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_nobody_waited_for_expires_too() {
+        let bench = Bench::new(10);
+        let hasty = tokio::time::timeout(Duration::from_millis(100), bench.ask("a")).await;
+        assert!(hasty.is_err());
+        tokio::time::sleep(TTL * 10).await;
+        assert_eq!(bench.ask("a").await.unwrap(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_question_that_panics_is_asked_again() {
+        let cache: ReviewCache<u8, u8> = ReviewCache::new(10);
+        let panics = || async { if true { panic!("expected by this test") } else { Ok((0, TTL)) } };
+        assert!(matches!(cache.get(&1, panics).await, Err(ReviewError::Broken)));
+        assert_eq!(cache.get(&1, || async { Ok((7, TTL)) }).await.unwrap(), 7);
     }
 
     #[tokio::test(start_paused = true)]

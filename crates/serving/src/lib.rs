@@ -49,14 +49,12 @@ pub use authn::{
 pub use authz::{AuthorizationError, AuthorizationOptions, Authorizer};
 pub use health::{Check, check, ping, shutdown};
 pub use page::{JSON, METRICS_TEXT, Page, PageError, PageRequest, Reply, Setting, TEXT, page};
-pub use review::{Deed, ReviewError, Verdict};
 pub use server::{Access, Limits, Server, ServerError, ServerOptions, Transport};
 pub use site::{Site, SiteError};
 pub use tls::{
     Certificate, MinVersion, SniPair, SniPairError, SuiteError, TlsError, TlsOptions,
     allowed_suites,
 };
-pub use user::User;
 pub use zpages::{Flagz, Statusz, configz, flagz, statusz};
 
 /// An error with all its causes, in one line.

@@ -18,7 +18,7 @@ use crate::user::User;
 
 /// Why the API server gave no answer. Nobody is let in then.
 #[derive(Clone, Debug, Error)]
-pub enum ReviewError {
+pub(crate) enum ReviewError {
     /// It refused, or could not be reached.
     #[error("cannot ask the API server")]
     Ask(#[source] Arc<kube::Error>),
@@ -38,16 +38,16 @@ pub enum ReviewError {
 
 /// What somebody wants to do, named as in a SubjectAccessReview.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Deed {
+pub(crate) struct Deed {
     /// The HTTP method in lower case.
-    pub verb: String,
+    pub(crate) verb: String,
     /// The path, without the query.
-    pub path: String,
+    pub(crate) path: String,
 }
 
 /// What the API server thinks of a deed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// It may be done.
     Allowed,
     /// It may not. The reason may be empty.
@@ -65,12 +65,22 @@ pub(crate) trait Reviews: Send + Sync {
 /// Asks through a client.
 pub(crate) struct KubeReviews {
     client: kube::Client,
+    turns: Turns,
+}
+
+/// Limits how many questions are asked at once, and how many wait for that.
+#[derive(Clone)]
+struct Turns {
     under_way: Arc<Semaphore>,
+    places: Arc<Semaphore>,
 }
 
 /// How many questions are under way at most: tokens that nobody has seen yet
 /// must not drown the API server.
 const MAX_UNDER_WAY: usize = 32;
+/// How many there are at most, those that wait included. A question outlives
+/// the request that it is for, so limits on connections do not bound them.
+const MAX_PLACES: usize = 1024;
 /// How long an answer may take, repetitions included.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Pause before the first repetition, growth of the pause, and attempts.
@@ -80,7 +90,28 @@ const ATTEMPTS: u32 = 5;
 
 impl KubeReviews {
     pub(crate) fn new(client: kube::Client) -> Self {
-        Self { client, under_way: Arc::new(Semaphore::new(MAX_UNDER_WAY)) }
+        Self { client, turns: Turns::new() }
+    }
+}
+
+impl Turns {
+    fn new() -> Self {
+        let semaphore = |places| Arc::new(Semaphore::new(places));
+        Self { under_way: semaphore(MAX_UNDER_WAY), places: semaphore(MAX_PLACES) }
+    }
+
+    /// What `asking` brings, when its turn comes. Takes [`TIMEOUT`] at the most.
+    async fn take<T>(
+        &self,
+        asking: impl Future<Output = Result<T, ReviewError>>,
+    ) -> Result<T, ReviewError> {
+        let _place = self.places.try_acquire().map_err(|_| ReviewError::Busy)?;
+        let in_turn = async {
+            let _turn = self.under_way.acquire().await.map_err(|_| ReviewError::Busy)?;
+            asking.await
+        };
+        let timed = tokio::time::timeout(TIMEOUT, in_turn).await;
+        timed.map_err(|_| ReviewError::TimedOut(TIMEOUT))?
     }
 }
 
@@ -92,8 +123,8 @@ impl Reviews for KubeReviews {
             spec: TokenReviewSpec { token: token.as_ref().to_owned(), audiences: None },
             status: None,
         };
-        let asking = ask(api, review, self.under_way.clone());
-        Box::pin(async move { whose(asking.await?) })
+        let turns = self.turns.clone();
+        Box::pin(async move { whose(turns.take(ask(api, review)).await?) })
     }
 
     fn access(&self, user: User, deed: Deed) -> BoxFuture<'static, Result<Verdict, ReviewError>> {
@@ -114,8 +145,8 @@ impl Reviews for KubeReviews {
             },
             status: None,
         };
-        let asking = ask(api, review, self.under_way.clone());
-        Box::pin(async move { verdict(asking.await?) })
+        let turns = self.turns.clone();
+        Box::pin(async move { verdict(turns.take(ask(api, review)).await?) })
     }
 }
 
@@ -147,27 +178,23 @@ fn verdict(review: SubjectAccessReview) -> Result<Verdict, ReviewError> {
 }
 
 /// Sends the question, again when that may help.
-async fn ask<K>(api: Api<K>, review: K, under_way: Arc<Semaphore>) -> Result<K, ReviewError>
+async fn ask<K>(api: Api<K>, review: K) -> Result<K, ReviewError>
 where
     K: Clone + serde::Serialize + serde::de::DeserializeOwned + std::fmt::Debug,
 {
-    let asking = async {
-        let _turn = under_way.acquire().await.map_err(|_| ReviewError::Busy)?;
-        let mut pause = FIRST_PAUSE;
-        let mut attempt = 1;
-        loop {
-            match api.create(&PostParams::default(), &review).await {
-                Ok(answer) => return Ok(answer),
-                Err(error) if attempt < ATTEMPTS && is_passing(&error) => {
-                    attempt += 1;
-                    tokio::time::sleep(pause).await;
-                    pause = pause.mul_f64(PAUSE_GROWTH);
-                }
-                Err(error) => return Err(ReviewError::Ask(Arc::new(error))),
+    let mut pause = FIRST_PAUSE;
+    let mut attempt = 1;
+    loop {
+        match api.create(&PostParams::default(), &review).await {
+            Ok(answer) => return Ok(answer),
+            Err(error) if attempt < ATTEMPTS && is_passing(&error) => {
+                attempt += 1;
+                tokio::time::sleep(pause).await;
+                pause = pause.mul_f64(PAUSE_GROWTH);
             }
+            Err(error) => return Err(ReviewError::Ask(Arc::new(error))),
         }
-    };
-    tokio::time::timeout(TIMEOUT, asking).await.map_err(|_| ReviewError::TimedOut(TIMEOUT))?
+    }
 }
 
 /// Whether the same question may be answered a moment later.
@@ -176,5 +203,25 @@ fn is_passing(error: &kube::Error) -> bool {
         kube::Error::Api(status) => status.code == 429 || status.code >= 500,
         kube::Error::HyperError(_) | kube::Error::Service(_) => true,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::future::join_all;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn questions_that_nobody_can_wait_for_any_more_are_bounded() {
+        let turns = Turns::new();
+        let never = || turns.take(std::future::pending::<Result<(), ReviewError>>());
+        let answers = join_all((0..MAX_PLACES + 5).map(|_| never())).await;
+        let count = |wanted: fn(&ReviewError) -> bool| {
+            answers.iter().filter(|answer| answer.as_ref().is_err_and(wanted)).count()
+        };
+        assert_eq!(count(|error| matches!(error, ReviewError::Busy)), 5);
+        assert_eq!(count(|error| matches!(error, ReviewError::TimedOut(_))), MAX_PLACES);
+        turns.take(async { Ok(()) }).await.expect("the places are free again");
     }
 }

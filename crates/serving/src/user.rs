@@ -7,15 +7,15 @@ pub(crate) const AUTHENTICATED: &str = "system:authenticated";
 
 /// Somebody whose credentials held.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct User {
+pub(crate) struct User {
     /// The name, as `system:serviceaccount:monitoring:prometheus`.
-    pub name: String,
+    pub(crate) name: String,
     /// What tells apart users of one name over time. May be empty.
-    pub uid: String,
+    pub(crate) uid: String,
     /// The groups, in the order in which the source named them.
-    pub groups: Vec<String>,
+    pub(crate) groups: Vec<String>,
     /// Further facts for the authoriser.
-    pub extra: BTreeMap<String, Vec<String>>,
+    pub(crate) extra: BTreeMap<String, Vec<String>>,
 }
 
 impl User {

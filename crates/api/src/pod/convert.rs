@@ -155,6 +155,7 @@ fn pod_spec(
             .collect(),
         required_features: features::required_features(spec),
         has_resource_claims: spec.resource_claims.as_ref().is_some_and(|c| !c.is_empty()),
+        limits: requests::pod_limits(spec, problems),
     }
 }
 

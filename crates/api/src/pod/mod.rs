@@ -23,6 +23,7 @@ use crate::labels::Labels;
 use crate::name::{Interned, Name};
 use crate::node::Node;
 use crate::ports::HostPort;
+use crate::resources::Resources;
 use crate::selector::{NodeSelector, NodeSelectorTerm};
 use crate::taint::Toleration;
 use crate::time::WallTime;
@@ -142,6 +143,9 @@ pub struct PodSpec {
     pub required_features: Box<[Name]>,
     /// Whether the pod names resource claims.
     pub has_resource_claims: bool,
+    /// What the pod may use at the most, by its spec. Nothing is decided by it:
+    /// it is shown.
+    pub limits: Resources,
 }
 
 /// A preferred node selector term.

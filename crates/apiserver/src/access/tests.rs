@@ -184,6 +184,65 @@ async fn users_may_do_what_their_rules_say() {
 }
 
 #[tokio::test]
+async fn no_spelling_of_a_request_leads_around_the_rules() {
+    let cluster = Cluster::new();
+    let rules = json!([
+        {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods"]},
+        {"verbs": ["get", "list", "watch"], "apiGroups": [""], "resources": ["configmaps"],
+            "resourceNames": ["mine"]},
+        {"verbs": ["get"], "nonResourceURLs": ["/healthz", "/api/*"]},
+    ]);
+    cluster.cluster_role("reader", rules).await;
+    cluster.bind(CLUSTER_BINDINGS, "ClusterRole", "reader").await;
+    let nodes = json!([{"verbs": ["get", "list"], "apiGroups": [""], "resources": ["nodes"]}]);
+    cluster.cluster_role("local", nodes).await;
+    cluster.bind(BINDINGS, "ClusterRole", "local").await;
+    cluster.harness.post(PODS, &pod("p")).await.ok();
+    let (user, none, new) = (jane(), Value::Null, config_map("mine"));
+    for (code, method, uri, body) in [
+        // Watches, by any name.
+        ("403", "GET", "/api/v1/pods?watch", &none),
+        ("403", "GET", "/api/v1/pods?watch=%31", &none),
+        ("403", "GET", "/api/v1/pods?%77atch=true", &none),
+        ("403", "GET", "/api/v1/pods?watch=true&watch=false", &none),
+        ("200", "GET", "/api/v1/pods?watch=false&watch=true", &none),
+        ("403", "GET", "/api/v1/watch/pods", &none),
+        ("403", "HEAD", "/api/v1/watch/namespaces/default/pods/p", &none),
+        ("403", "GET", "/api/v1/namespaces/default/pods/p?watch=1", &none),
+        // Names that a rule is about.
+        ("403", "GET", "/api/v1/configmaps", &none),
+        ("200", "GET", "/api/v1/configmaps?fieldSelector=metadata.name=mine", &none),
+        ("403", "GET", "/api/v1/configmaps?fieldSelector=metadata.name!=mine", &none),
+        ("403", "GET", "/api/v1/configmaps?labelSelector=metadata.name=mine", &none),
+        ("403", "GET", "/api/v1/configmaps?limit=1&fieldSelector=metadata.name=theirs", &none),
+        ("403", "DELETE", &format!("{CONFIG_MAPS}?fieldSelector=metadata.name=mine"), &none),
+        ("403", "GET", &format!("{CONFIG_MAPS}/mine%2Ftheirs"), &none),
+        ("403", "GET", &format!("{CONFIG_MAPS}/theirs/mine"), &none),
+        // Writes that store nothing.
+        ("403", "POST", &format!("{CONFIG_MAPS}?dryRun=All"), &new),
+        ("403", "POST", &format!("{PODS}/p/binding?dryRun=All"), &none),
+        // Namespaces that nothing of the kind is in.
+        ("403", "GET", "/api/v1/nodes/n", &none),
+        ("404", "GET", "/api/v1/namespaces/default/nodes/n", &none),
+        ("404", "GET", "/api/v1/namespaces/default/nodes", &none),
+        // Paths.
+        ("200", "GET", "/%61pi//v1/pods/", &none),
+        ("403", "GET", "/%61pi/v1/%6eodes", &none),
+        ("403", "GET", "/healthz/../metrics", &none),
+        ("403", "GET", "/healthz/ping", &none),
+        ("403", "POST", "/healthz", &none),
+        ("403", "GET", "/api", &none),
+        ("403", "GET", "/apis", &none),
+        ("403", "GET", "/api/../apis", &none),
+        ("404", "GET", "/api/%2e%2e%2fapis", &none),
+        ("403", "BREW", "/api/v1/pods", &none),
+    ] {
+        let answer = cluster.ask(&user, method, uri, body).await;
+        assert!(answer.starts_with(code), "{method} {uri}: {answer}");
+    }
+}
+
+#[tokio::test]
 async fn who_is_only_known_may_do_nothing_and_masters_everything() {
     let (cluster, none) = (Cluster::new(), Value::Null);
     for uri in ["/healthz", "/api", "/api/v1/nodes", PODS] {

@@ -80,7 +80,7 @@ fn profiles_are_compared_by_name_and_plugins_by_point() {
 #[test]
 fn secrets_of_extenders_are_not_shown() {
     check(
-        "extenders:\n- {urlPrefix: 'http://user:secret@a/', tlsConfig: {keyData: c2VjcmV0}}\n",
+        "extenders:\n- {urlPrefix: 'http://secret/', tlsConfig: {keyData: c2VjcmV0}}\n",
         "extenders:\n- {urlPrefix: 'http://a/', filterVerb: f, managedResources: [{name: \
          example.com/a, ignoredByScheduler: true}]}\n- {urlPrefix: 'http://b/'}\n",
         &[

@@ -129,11 +129,15 @@ fn other_versions_are_refused_with_the_one_that_is_allowed() {
             "apiVersion: kubescheduler.config.k8s.io/{version}\nkind: KubeSchedulerConfiguration\n"
         );
         let errors = crate::load_with(&text, &registry(), &options).expect_err("another version");
+        let converted = match options.versions {
+            Versions::OnlyV1 => "",
+            Versions::WithMigration => "; v1beta3, v1beta2 and v1beta1 are converted",
+        };
         assert_eq!(
             errors.to_string(),
             format!(
                 "apiVersion: found \"kubescheduler.config.k8s.io/{version}\", allowed: \
-                 \"kubescheduler.config.k8s.io/v1\""
+                 \"kubescheduler.config.k8s.io/v1\"{converted}"
             )
         );
     }

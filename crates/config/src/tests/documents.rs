@@ -116,13 +116,14 @@ profiles:
         requestedToCapacityRatio: {shape: [{utilisation: 1}]}
 - schedulerName: a
 extenders:
-- {prioritizeVerb: p, tlsConfig: {caData: '%'}}
+- {urlPrefix: 'ftp://a', prioritizeVerb: p, tlsConfig: {caData: '%'}}
 ";
     let mut problems = problems_of(body);
     problems.sort();
     expect_test::expect![[r#"
         Parallelism: unknown field, allowed: apiVersion, kind, parallelism, leaderElection, clientConnection, enableProfiling, enableContentionProfiling, percentageOfNodesToScore, podInitialBackoffSeconds, podMaxBackoffSeconds, profiles, extenders, delayCacheUntilActive
         extenders[0].tlsConfig.caData: found other text, allowed: base64 of a PEM file
+        extenders[0].urlPrefix: found "ftp://a", allowed: http:// or https://, a host, and a path if need be; no user or password
         extenders[0].weight: found 0, allowed: 1 or more, as there is a prioritizeVerb
         leaderElection.leaseDuration: found 1s, allowed: at least the renewDeadline, 10s
         leaderElection.renewDeadline: found "soon", allowed: a duration such as "1m30s"
@@ -171,11 +172,14 @@ fn disabled_leader_election_is_not_checked() {
 #[test]
 fn extenders_are_checked() {
     check_problems(
-        "clientConnection: {burst: -1}\nextenders:\n- {prioritizeVerb: p, httpTimeout: -1s}\n\
-         - {tlsConfig: {insecure: true, caFile: f}}\n\
-         - {managedResources: [{name: a/b}, {name: a/b}, {name: ' '}]}\n",
+        "clientConnection: {burst: -1}\nextenders:\n- {urlPrefix: 'http://me:secret@a/', \
+         prioritizeVerb: p, httpTimeout: -1s}\n\
+         - {urlPrefix: 'https://a', tlsConfig: {insecure: true, caFile: f}}\n\
+         - {urlPrefix: 'http://a/b', managedResources: [{name: a/b}, {name: a/b}, {name: ' '}]}\n",
         &[
             "clientConnection.burst: found -1, allowed: 0 or more",
+            "extenders[0].urlPrefix: found a URL with a user or a password, allowed: http:// or \
+             https://, a host, and a path if need be; no user or password",
             "extenders[0].weight: found 0, allowed: 1 or more, as there is a prioritizeVerb",
             "extenders[0].httpTimeout: found -1s, allowed: 0s or more",
             "extenders[1].tlsConfig.insecure: found true, allowed: false, as caFile or caData says \

@@ -43,7 +43,28 @@ fn wrong_shapes_inside_are_reported_without_consequences() {
 fn several_documents_are_refused() {
     let one = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
     let found = error_of(&format!("{one}---\n{one}"));
-    assert!(found.ends_with("found a second document, allowed: one a file"), "{found}");
+    assert_eq!(found, "found 2 documents, allowed: one a file");
+}
+
+#[test]
+fn empty_documents_beside_the_only_one_are_left_out() {
+    let one = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+    for text in [format!("{one}---\n"), format!("---\n---\n{one}---\n# the end\n")] {
+        assert!(crate::load(&text, &registry()).is_ok(), "{text:?}");
+    }
+}
+
+#[test]
+fn what_the_yaml_reader_refuses_is_said_in_plain_words() {
+    let deep = format!("a: {}{}", "[".repeat(80), "]".repeat(80));
+    for (text, expected) in [
+        (deep.as_str(), "found more levels than are allowed: 64"),
+        ("a: .nan", "found \".nan\", allowed: a finite number"),
+        ("a: &a [*a]", "found an alias of what it stands in"),
+    ] {
+        let found = error_of(text);
+        assert!(found.contains(expected), "{text:?}: {found}");
+    }
 }
 
 #[test]

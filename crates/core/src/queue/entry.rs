@@ -7,6 +7,7 @@ use steersman_api::pod::PodInfo;
 use steersman_api::time::Time;
 use steersman_framework::extensions::QueuedPod;
 
+use super::Cause;
 use super::heap::Item;
 use crate::profile::PluginSet;
 
@@ -42,10 +43,10 @@ pub(crate) struct Entry {
 }
 
 /// What brought a pod back from the unschedulable ones.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct WakeReason {
-    /// The event's label.
-    pub(crate) event: String,
+    /// The event.
+    pub(crate) event: Cause,
     /// The plugin whose hint said so; empty for the flush.
     pub(crate) plugin: &'static str,
 }

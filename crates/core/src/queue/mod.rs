@@ -47,8 +47,8 @@ pub(crate) use in_flight::Happened;
 use in_flight::InFlight;
 pub(crate) use nominations::{Nomination, Nominations};
 pub use places::QueueCounts;
-pub use tally::Incoming;
-use tally::{Door, Tally, cause};
+pub use tally::{Cause, Incoming};
+use tally::{Door, Tally};
 pub(crate) use wake::WakeStats;
 
 use crate::profile::{PluginSet, Profile};
@@ -180,12 +180,12 @@ impl SchedulingQueue {
         self.arrivals += 1;
         self.nominations.adopt_status(&pod);
         let entry = Entry::new(pod, self.arrivals, now);
-        self.enqueue(entry, cause::ADDED, cluster, now);
+        self.enqueue(entry, Cause::ADDED, cluster, now);
     }
 
     /// Puts a pod into the activeQ or, while it backs off, into the backoffQ;
     /// unless a PreEnqueue plugin keeps it out.
-    fn enqueue(&mut self, entry: Entry, event: &str, cluster: &Cluster, now: Time) {
+    fn enqueue(&mut self, entry: Entry, event: Cause, cluster: &Cluster, now: Time) {
         let door = self.put(entry, cluster, now);
         self.tally.came(door, event);
     }
@@ -196,7 +196,7 @@ impl SchedulingQueue {
         &mut self,
         entry: Entry,
         from: Door,
-        event: &str,
+        event: Cause,
         cluster: &Cluster,
         now: Time,
     ) {
@@ -263,7 +263,7 @@ impl SchedulingQueue {
                     return None;
                 }
                 let entry = self.backing_off.pop(backoff_order(sort))?;
-                self.tally.came(Door::Active, cause::POP_FROM_BACKOFF);
+                self.tally.came(Door::Active, Cause::POP_FROM_BACKOFF);
                 entry
             }
         };
@@ -279,12 +279,11 @@ impl SchedulingQueue {
     /// The attempt that a pod in flight is in.
     pub(crate) fn flight(&self, uid: &PodUid) -> Option<Flight> {
         let entry = self.flying.get(uid)?;
-        let woken_by = entry.woken_by.as_ref();
         Some(Flight {
             attempts: entry.queued.attempts,
             started: entry.popped_at,
             first_active: entry.first_active.unwrap_or(entry.popped_at),
-            after_flush: woken_by.is_some_and(|reason| reason.event == cause::TIMEOUT),
+            after_flush: entry.woken_by.is_some_and(|reason| reason.event == Cause::TIMEOUT),
         })
     }
 
@@ -313,7 +312,7 @@ impl SchedulingQueue {
                 entry.consecutive_errors += 1;
                 entry.last_was_error = true;
                 entry.backoff_until = self.backoff.until(now, entry.consecutive_errors);
-                self.enqueue(entry, cause::ATTEMPT_FAILED, cluster, now);
+                self.enqueue(entry, Cause::ATTEMPT_FAILED, cluster, now);
                 return;
             }
         };
@@ -326,10 +325,10 @@ impl SchedulingQueue {
         match woken {
             Some(reason) => {
                 entry.woken_by = Some(reason);
-                self.enqueue(entry, cause::ATTEMPT_FAILED, cluster, now);
+                self.enqueue(entry, Cause::ATTEMPT_FAILED, cluster, now);
             }
             None => {
-                self.tally.came(Door::Unschedulable, cause::ATTEMPT_FAILED);
+                self.tally.came(Door::Unschedulable, Cause::ATTEMPT_FAILED);
                 self.set_aside(entry);
             }
         }
@@ -345,7 +344,7 @@ impl SchedulingQueue {
     pub(crate) fn advance(&mut self, cluster: &Cluster, now: Time) {
         for after_error in [false, true] {
             while let Some(entry) = self.pop_backed_off(after_error, now) {
-                self.enqueue(entry, cause::BACKOFF_COMPLETE, cluster, now);
+                self.enqueue(entry, Cause::BACKOFF_COMPLETE, cluster, now);
             }
         }
         let overdue = match now.before(self.max_unschedulable) {
@@ -354,7 +353,7 @@ impl SchedulingQueue {
         };
         for uid in overdue {
             self.wake_stats.flushed += 1;
-            let reason = WakeReason { event: cause::TIMEOUT.to_owned(), plugin: "" };
+            let reason = WakeReason { event: Cause::TIMEOUT, plugin: "" };
             self.wake_up(&uid, reason, cluster, now);
         }
     }

@@ -1,6 +1,9 @@
 //! What the queue counts: how often pods came into which part of it, and why.
 
 use std::collections::BTreeMap;
+use std::fmt;
+
+use steersman_framework::events::ClusterEvent;
 
 /// A part of the queue that pods come into. Gated pods count as unschedulable
 /// ones here, as in the reference.
@@ -21,16 +24,33 @@ impl Door {
     }
 }
 
-/// Why a pod came, when no change of the cluster brought it: the reference's
-/// labels.
-pub(crate) mod cause {
-    pub(crate) const ADDED: &str = "UnscheduledPodAdd";
-    pub(crate) const UPDATED: &str = "UnscheduledPodUpdate";
-    pub(crate) const ATTEMPT_FAILED: &str = "ScheduleAttemptFailure";
-    pub(crate) const BACKOFF_COMPLETE: &str = "BackoffComplete";
-    pub(crate) const POP_FROM_BACKOFF: &str = "PopFromBackoffQ";
-    pub(crate) const TIMEOUT: &str = "UnschedulableTimeout";
-    pub(crate) const FORCED: &str = "ForceActivate";
+/// What brought a pod to where it is. Shown as the label that the reference's
+/// metrics have for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// A change of the cluster.
+    Change(ClusterEvent),
+    /// Something else; its label.
+    Other(&'static str),
+}
+
+impl Cause {
+    pub(crate) const ADDED: Self = Self::Other("UnscheduledPodAdd");
+    pub(crate) const UPDATED: Self = Self::Other("UnscheduledPodUpdate");
+    pub(crate) const ATTEMPT_FAILED: Self = Self::Other("ScheduleAttemptFailure");
+    pub(crate) const BACKOFF_COMPLETE: Self = Self::Other("BackoffComplete");
+    pub(crate) const POP_FROM_BACKOFF: Self = Self::Other("PopFromBackoffQ");
+    pub(crate) const TIMEOUT: Self = Self::Other("UnschedulableTimeout");
+    pub(crate) const FORCED: Self = Self::Other("ForceActivate");
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Change(event) => event.fmt(f),
+            Self::Other(label) => f.write_str(label),
+        }
+    }
 }
 
 /// How many pods came into a part of the queue for one reason.
@@ -46,28 +66,24 @@ pub struct Incoming {
 
 /// The counts. Only ever grow.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tally(BTreeMap<Door, BTreeMap<Box<str>, u64>>);
+pub(crate) struct Tally(BTreeMap<(Door, Cause), u64>);
 
 impl Tally {
-    pub(super) fn came(&mut self, door: Door, event: &str) {
-        let by_event = self.0.entry(door).or_default();
-        // Nearly always there already: no copy of the label then.
-        match by_event.get_mut(event) {
-            Some(count) => *count += 1,
-            None => drop(by_event.insert(event.into(), 1)),
-        }
+    pub(super) fn came(&mut self, door: Door, cause: Cause) {
+        *self.0.entry((door, cause)).or_default() += 1;
     }
 
-    /// All of them, sorted.
+    /// All of them, sorted; causes that share a label are one.
     pub(crate) fn counts(&self) -> Vec<Incoming> {
-        let counts = self.0.iter().flat_map(|(door, by_event)| {
-            let queue = door.name();
-            by_event.iter().map(move |(event, count)| Incoming {
-                queue,
-                event: event.to_string(),
-                count: *count,
-            })
-        });
-        counts.collect()
+        let mut by_label: BTreeMap<(Door, String), u64> = BTreeMap::new();
+        for ((door, cause), count) in &self.0 {
+            *by_label.entry((*door, cause.to_string())).or_default() += count;
+        }
+        let incoming = |((door, event), count): ((Door, String), u64)| Incoming {
+            queue: door.name(),
+            event,
+            count,
+        };
+        by_label.into_iter().map(incoming).collect()
     }
 }

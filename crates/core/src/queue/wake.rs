@@ -12,7 +12,7 @@ use steersman_framework::events::{Change, Hint, HintCtx};
 use steersman_framework::observer::QueueObserver;
 
 use super::entry::Entry;
-use super::{Door, Happened, Nomination, SchedulingQueue, WakeReason, cause};
+use super::{Cause, Door, Happened, Nomination, SchedulingQueue, WakeReason};
 use crate::profile::{PluginSet, Profile, WakeSlot};
 use crate::runner::guarded;
 
@@ -110,7 +110,7 @@ impl SchedulingQueue {
             self.observers.iter().for_each(told);
             hint != Some(Hint::Skip)
         })?;
-        Some(WakeReason { event: happened.event.to_string(), plugin: woken.name })
+        Some(WakeReason { event: Cause::Change(happened.event), plugin: woken.name })
     }
 
     /// Brings an unschedulable pod back.
@@ -122,9 +122,8 @@ impl SchedulingQueue {
         now: Time,
     ) {
         let Some(mut entry) = self.unschedulable.take(uid) else { return };
-        let event = reason.event.clone();
         entry.woken_by = Some(reason);
-        self.enqueue(entry, &event, cluster, now);
+        self.enqueue(entry, reason.event, cluster, now);
     }
 
     /// Brings a pod back that was set aside, for a reason that is not among the
@@ -138,7 +137,7 @@ impl SchedulingQueue {
     ) {
         match self.gated.take(uid) {
             Some(entry) => {
-                self.enqueue_again(entry, Door::Unschedulable, &reason.event, cluster, now);
+                self.enqueue_again(entry, Door::Unschedulable, reason.event, cluster, now);
             }
             None => self.wake_up(uid, reason, cluster, now),
         }
@@ -147,7 +146,7 @@ impl SchedulingQueue {
     /// Asks the PreEnqueue plugins again about a pod, if they keep it out.
     pub(crate) fn try_gate(&mut self, uid: &PodUid, cluster: &Cluster, now: Time) {
         if let Some(entry) = self.gated.take(uid) {
-            self.enqueue_again(entry, Door::Unschedulable, cause::FORCED, cluster, now);
+            self.enqueue_again(entry, Door::Unschedulable, Cause::FORCED, cluster, now);
         }
     }
 
@@ -160,7 +159,7 @@ impl SchedulingQueue {
         entry.consecutive_errors += 1;
         entry.last_was_error = true;
         entry.backoff_until = self.backoff.until(now, entry.consecutive_errors);
-        self.enqueue(entry, cause::ATTEMPT_FAILED, cluster, now);
+        self.enqueue(entry, Cause::ATTEMPT_FAILED, cluster, now);
     }
 
     /// Asks the PreEnqueue plugins again about pods they keep out, when the
@@ -172,13 +171,10 @@ impl SchedulingQueue {
                 concerned.extend(entries.map(|entry| entry.pod().uid.clone()));
             }
         }
-        if concerned.is_empty() {
-            return;
-        }
-        let event = happened.event.to_string();
+        let event = Cause::Change(happened.event);
         for uid in concerned {
             if let Some(entry) = self.gated.take(&uid) {
-                self.enqueue_again(entry, Door::Unschedulable, &event, cluster, now);
+                self.enqueue_again(entry, Door::Unschedulable, event, cluster, now);
             }
         }
     }
@@ -205,12 +201,12 @@ impl SchedulingQueue {
         let from = if self.active.contains(&uid) { Door::Active } else { Door::Backoff };
         if let Some(mut entry) = self.take_waiting(&uid) {
             entry.queued.pod = new;
-            self.enqueue_again(entry, from, cause::UPDATED, cluster, now);
+            self.enqueue_again(entry, from, Cause::UPDATED, cluster, now);
             return;
         }
         if let Some(mut entry) = self.gated.take(&uid) {
             entry.queued.pod = new;
-            self.enqueue_again(entry, Door::Unschedulable, cause::UPDATED, cluster, now);
+            self.enqueue_again(entry, Door::Unschedulable, Cause::UPDATED, cluster, now);
             return;
         }
         let Some(mut entry) = self.unschedulable.take(&uid) else { return };
@@ -219,9 +215,8 @@ impl SchedulingQueue {
             .and_then(|happened| self.wake_reason(&entry, &happened, cluster));
         match reason {
             Some(reason) => {
-                let event = reason.event.clone();
                 entry.woken_by = Some(reason);
-                self.enqueue(entry, &event, cluster, now);
+                self.enqueue(entry, reason.event, cluster, now);
             }
             None => self.set_aside(entry),
         }

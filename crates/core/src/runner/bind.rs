@@ -12,6 +12,7 @@ use steersman_framework::observer::{Call, Observer, Outcome, Phase};
 use steersman_framework::point::ExtensionPoint;
 use steersman_framework::verdict::{BindVerdict, PluginError, PreBindVerdict};
 
+use super::extend::panicked;
 use super::{Answer, AttemptError, Extenders, Failed, Rejected, panic_error};
 use crate::binding::Recall;
 use crate::profile::Profile;
@@ -36,28 +37,30 @@ pub(crate) async fn run_binding(
     notes: &mut Vec<String>,
 ) -> BindOutcome {
     let phase = |point| Phase { point, pod: ctx.pod };
-    observer.phase_begins(phase(ExtensionPoint::PreBind));
-    let prepared = {
-        let mut preparing = pin!(prepare(profile, ctx, observer));
-        poll_fn(|cx| match recall.is_recalled() {
-            true => Poll::Ready(None),
-            false => preparing.as_mut().poll(cx).map(Some),
-        })
-        .await
-    };
-    observer.phase_ends(
-        phase(ExtensionPoint::PreBind),
-        match &prepared {
-            None | Some(Ok(None)) => Outcome::Success,
-            Some(Ok(Some(rejected))) => Outcome::Rejected(&rejected.rejection),
-            Some(Err(failed)) => Outcome::Error(&failed.error.0),
-        },
-    );
-    match prepared {
-        None => return BindOutcome::Recalled,
-        Some(Ok(None)) => {}
-        Some(Ok(Some(rejected))) => return BindOutcome::Rejected(rejected),
-        Some(Err(failed)) => return BindOutcome::Failed(failed.into()),
+    if !profile.pre_bind.is_empty() {
+        observer.phase_begins(phase(ExtensionPoint::PreBind));
+        let prepared = {
+            let mut preparing = pin!(prepare(profile, ctx, observer));
+            poll_fn(|cx| match recall.is_recalled() {
+                true => Poll::Ready(None),
+                false => preparing.as_mut().poll(cx).map(Some),
+            })
+            .await
+        };
+        observer.phase_ends(
+            phase(ExtensionPoint::PreBind),
+            match &prepared {
+                None | Some(Ok(None)) => Outcome::Success,
+                Some(Ok(Some(rejected))) => Outcome::Rejected(&rejected.rejection),
+                Some(Err(failed)) => Outcome::Error(&failed.error.0),
+            },
+        );
+        match prepared {
+            None => return BindOutcome::Recalled,
+            Some(Ok(None)) => {}
+            Some(Ok(Some(rejected))) => return BindOutcome::Rejected(rejected),
+            Some(Err(failed)) => return BindOutcome::Failed(failed.into()),
+        }
     }
     if !recall.may_bind() {
         return BindOutcome::Recalled;
@@ -111,14 +114,15 @@ async fn bind_outside(
     for extender in extenders.interested(Roles::BIND, ctx.pod) {
         let start = || {
             let binding = extender.bind(ctx.pod, ctx.node);
-            let binding = async move { binding.await.map_err(|error| PluginError(error.0)) };
-            let binding: BoxFuture<'_, _> = Box::pin(binding);
+            let binding: BoxFuture<'_, _> = Box::pin(async move { Ok(binding.await) });
             binding
         };
         let bound = match catch_unwind(AssertUnwindSafe(start)) {
             Ok(binding) => Guarded(binding).await,
             Err(panic) => Err(panic_error(&*panic)),
         };
+        // Only a panic does not say whose it is.
+        let bound = bound.unwrap_or_else(|panic| Err(panicked(extender, &panic)));
         match bound {
             Err(error) if extender.is_ignorable() => {
                 let name = extender.name();
@@ -127,7 +131,7 @@ async fn bind_outside(
                     ctx.pod.key
                 ));
             }
-            bound => return Some(bound.map_err(|error| ExtenderError(error.0))),
+            bound => return Some(bound),
         }
     }
     None

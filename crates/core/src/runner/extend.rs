@@ -20,7 +20,9 @@ use steersman_framework::extender::{
     EXTENDERS, Extender, ExtenderError, Filtered, MAX_EXTENDER_PRIORITY, NodeVictims, Priority,
     Roles,
 };
-use steersman_framework::verdict::{MAX_NODE_SCORE, Preemption, RejectKind, Rejection};
+use steersman_framework::verdict::{
+    MAX_NODE_SCORE, PluginError, Preemption, RejectKind, Rejection,
+};
 
 use super::{Failed, panic_error};
 
@@ -168,10 +170,12 @@ impl<'a> Asked<'a> {
         nodes: &[NodeIdx],
         notes: &mut Vec<String>,
     ) -> Vec<ExtenderScores> {
+        let mut interested = self.extenders.interested(Roles::PRIORITIZE, self.pod).peekable();
+        if interested.peek().is_none() {
+            return Vec::new();
+        }
         let nodes = self.nodes(nodes);
-        let asked: Vec<_> = self
-            .extenders
-            .interested(Roles::PRIORITIZE, self.pod)
+        let asked: Vec<_> = interested
             .map(|extender| {
                 let pending = guarded(extender, || Ok(extender.prioritize(self.pod, &nodes)));
                 (extender, pending)
@@ -294,11 +298,14 @@ pub(super) fn guarded<T>(
     extender: &dyn Extender,
     call: impl FnOnce() -> Result<T, ExtenderError>,
 ) -> Result<T, ExtenderError> {
-    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
-        let error = panic_error(&*panic);
-        let name = catch_unwind(AssertUnwindSafe(|| extender.name())).unwrap_or("?");
-        Err(ExtenderError(format!("extender {name:?} {error}")))
-    })
+    catch_unwind(AssertUnwindSafe(call))
+        .unwrap_or_else(|panic| Err(panicked(extender, &panic_error(&*panic))))
+}
+
+/// The failure of an extender that panicked.
+pub(super) fn panicked(extender: &dyn Extender, panic: &PluginError) -> ExtenderError {
+    let name = catch_unwind(AssertUnwindSafe(|| extender.name())).unwrap_or("?");
+    ExtenderError(format!("extender {name:?} {panic}"))
 }
 
 /// An extender can only accept nodes that it was asked about.

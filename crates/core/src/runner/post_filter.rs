@@ -1,17 +1,18 @@
 //! PostFilter: what can be done about a pod that fits nowhere.
 
 use std::cell::{Cell, RefCell};
+use std::sync::LazyLock;
 
 use steersman_api::key::PodUid;
 use steersman_api::name::Name;
 use steersman_framework::diagnosis::Diagnosis;
 use steersman_framework::extensions::{CycleCtx, PostFilterCtx};
-use steersman_framework::observer::{Call, Observer};
+use steersman_framework::observer::{Call, Observer, Outcome};
 use steersman_framework::point::ExtensionPoint;
 use steersman_framework::state::CycleState;
-use steersman_framework::verdict::{PostFilterVerdict, Preemption, Reason};
+use steersman_framework::verdict::{PostFilterVerdict, Preemption, Reason, Rejection};
 
-use super::{FilterSet, Trials, run};
+use super::{Answer, FilterSet, Trials, run};
 use crate::profile::PluginSet;
 
 /// What came of it.
@@ -36,6 +37,21 @@ pub(crate) struct Remedy {
     pub(crate) failed: bool,
     /// What went wrong without harm.
     pub(crate) notes: Vec<String>,
+}
+
+/// What observers are told when nothing can be done: why is in the pod's
+/// message.
+static UNHELPFUL: LazyLock<Rejection> =
+    LazyLock::new(|| Rejection::unschedulable("nothing can be done"));
+
+impl Answer for Remedy {
+    fn outcome(&self) -> Outcome<'_> {
+        match self {
+            Self { nominate: Some(_), .. } => Outcome::Success,
+            Self { failed: true, message, .. } => Outcome::Error(message),
+            _ => Outcome::Rejected(&UNHELPFUL),
+        }
+    }
 }
 
 /// What PostFilter plugins are asked about.

@@ -3,13 +3,10 @@
 use std::collections::BTreeSet;
 
 use steersman_api::name::Name;
-use steersman_api::pod::PodInfo;
-use steersman_framework::cluster::Cluster;
 use steersman_framework::diagnosis::OthersRejection;
 use steersman_framework::extensions::PrepareCtx;
 use steersman_framework::observer::{Call, Observer, Outcome};
 use steersman_framework::point::ExtensionPoint;
-use steersman_framework::state::CycleState;
 use steersman_framework::verdict::{PreFilterVerdict, Rejection};
 
 use super::{Answer, Failed, Rejected, phase, run};
@@ -50,22 +47,18 @@ impl Answer for Result<Prepared, NoNodes> {
 /// Asks every PreFilter plugin.
 pub(crate) fn pre_filter(
     profile: &Profile,
-    pod: &PodInfo,
-    cluster: &Cluster,
-    state: &mut CycleState,
+    ctx: &mut PrepareCtx<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Result<Prepared, NoNodes>, Failed> {
     let n_plugins = profile.pre_filter.len();
-    phase(ExtensionPoint::PreFilter, pod, n_plugins, observer, |observer| {
-        ask_all(profile, pod, cluster, state, observer)
+    phase(ExtensionPoint::PreFilter, ctx.pod, n_plugins, observer, |observer| {
+        ask_all(profile, ctx, observer)
     })
 }
 
 fn ask_all(
     profile: &Profile,
-    pod: &PodInfo,
-    cluster: &Cluster,
-    state: &mut CycleState,
+    ctx: &mut PrepareCtx<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Result<Prepared, NoNodes>, Failed> {
     let mut prepared = Prepared {
@@ -75,9 +68,9 @@ fn ask_all(
         others: None,
     };
     for slot in &profile.pre_filter {
-        let call = Call { point: ExtensionPoint::PreFilter, plugin: slot.name, pod, node: None };
-        let mut ctx = PrepareCtx { pod, cluster, state };
-        match run(call, observer, || slot.plugin.pre_filter(&mut ctx))? {
+        let (point, pod) = (ExtensionPoint::PreFilter, ctx.pod);
+        let call = Call { point, plugin: slot.name, pod, node: None };
+        match run(call, observer, || slot.plugin.pre_filter(ctx))? {
             PreFilterVerdict::Proceed => {}
             PreFilterVerdict::Skip => prepared.skip.insert(slot.idx),
             PreFilterVerdict::Reject(rejection) => {

@@ -19,38 +19,23 @@ use crate::profile::{PluginIdx, Profile};
 /// caller undoes with [`unreserve`].
 pub(crate) fn reserve(
     profile: &Profile,
-    pod: &PodInfo,
-    cluster: &Cluster,
-    state: &mut CycleState,
+    ctx: &mut PrepareCtx<'_>,
     node: &Name,
     observer: &mut dyn Observer,
 ) -> Result<Option<(PluginIdx, Rejected)>, Failed> {
-    let n_plugins = profile.reserve.len();
-    phase(ExtensionPoint::Reserve, pod, n_plugins, observer, |observer| {
-        reserve_all(profile, pod, cluster, state, node, observer)
-    })
-}
-
-fn reserve_all(
-    profile: &Profile,
-    pod: &PodInfo,
-    cluster: &Cluster,
-    state: &mut CycleState,
-    node: &Name,
-    observer: &mut dyn Observer,
-) -> Result<Option<(PluginIdx, Rejected)>, Failed> {
-    for slot in &profile.reserve {
-        let call =
-            Call { point: ExtensionPoint::Reserve, plugin: slot.name, pod, node: Some(node) };
-        let mut ctx = PrepareCtx { pod, cluster, state };
-        match run(call, observer, || slot.plugin.reserve(&mut ctx, node))? {
-            ReserveVerdict::Reserved => {}
-            ReserveVerdict::Reject(rejection) => {
-                return Ok(Some((slot.idx, Rejected { plugin: slot.name, rejection })));
+    let (point, pod) = (ExtensionPoint::Reserve, ctx.pod);
+    phase(point, pod, profile.reserve.len(), observer, |observer| {
+        for slot in &profile.reserve {
+            let call = Call { point, plugin: slot.name, pod, node: Some(node) };
+            match run(call, observer, || slot.plugin.reserve(ctx, node))? {
+                ReserveVerdict::Reserved => {}
+                ReserveVerdict::Reject(rejection) => {
+                    return Ok(Some((slot.idx, Rejected { plugin: slot.name, rejection })));
+                }
             }
         }
-    }
-    Ok(None)
+        Ok(None)
+    })
 }
 
 /// Undoes reservations, the last one first. All plugins are told, also those
@@ -104,40 +89,24 @@ impl Answer for Permitted {
 /// Asks every Permit plugin.
 pub(crate) fn permit(
     profile: &Profile,
-    pod: &PodInfo,
-    cluster: &Cluster,
-    state: &mut CycleState,
+    ctx: &mut PrepareCtx<'_>,
     node: &Name,
     observer: &mut dyn Observer,
 ) -> Result<Permitted, Failed> {
-    let n_plugins = profile.permit.len();
-    phase(ExtensionPoint::Permit, pod, n_plugins, observer, |observer| {
-        ask_permission(profile, pod, cluster, state, node, observer)
-    })
-}
-
-fn ask_permission(
-    profile: &Profile,
-    pod: &PodInfo,
-    cluster: &Cluster,
-    state: &mut CycleState,
-    node: &Name,
-    observer: &mut dyn Observer,
-) -> Result<Permitted, Failed> {
-    let mut waits = BTreeMap::new();
-    for slot in &profile.permit {
-        let call = Call { point: ExtensionPoint::Permit, plugin: slot.name, pod, node: Some(node) };
-        let mut ctx = PrepareCtx { pod, cluster, state };
-        match run(call, observer, || slot.plugin.permit(&mut ctx, node))? {
-            PermitVerdict::Allow => {}
-            PermitVerdict::Reject(rejection) => {
-                let rejected = Rejected { plugin: slot.name, rejection };
-                return Ok(Permitted::Reject(slot.idx, rejected));
-            }
-            PermitVerdict::Wait(timeout) => {
-                waits.insert(slot.name, timeout);
+    let (point, pod) = (ExtensionPoint::Permit, ctx.pod);
+    phase(point, pod, profile.permit.len(), observer, |observer| {
+        let mut waits = BTreeMap::new();
+        for slot in &profile.permit {
+            let call = Call { point, plugin: slot.name, pod, node: Some(node) };
+            match run(call, observer, || slot.plugin.permit(ctx, node))? {
+                PermitVerdict::Allow => {}
+                PermitVerdict::Reject(rejection) => {
+                    let rejected = Rejected { plugin: slot.name, rejection };
+                    return Ok(Permitted::Reject(slot.idx, rejected));
+                }
+                PermitVerdict::Wait(timeout) => drop(waits.insert(slot.name, timeout)),
             }
         }
-    }
-    Ok(if waits.is_empty() { Permitted::Allow } else { Permitted::Wait(waits) })
+        Ok(if waits.is_empty() { Permitted::Allow } else { Permitted::Wait(waits) })
+    })
 }

@@ -1,12 +1,9 @@
 //! PreScore, Score and normalisation: how good are the feasible nodes?
 
 use steersman_api::node_info::{NodeIdx, NodeInfo};
-use steersman_api::pod::PodInfo;
-use steersman_framework::cluster::Cluster;
 use steersman_framework::extensions::{CycleCtx, NodeScore, PrepareCtx};
 use steersman_framework::observer::{Call, Observer, Outcome, Phase};
 use steersman_framework::point::ExtensionPoint;
-use steersman_framework::state::CycleState;
 use steersman_framework::verdict::{MAX_NODE_SCORE, PluginError, PreScoreVerdict};
 
 use super::{Answer, Failed, phase, run, run_quietly};
@@ -33,36 +30,33 @@ impl ScoreTable {
 /// Scores `nodes`, which are feasible.
 pub(crate) fn score(
     profile: &Profile,
-    pod: &PodInfo,
-    cluster: &Cluster,
-    state: &mut CycleState,
+    ctx: &mut PrepareCtx<'_>,
     nodes: &[NodeIdx],
     observer: &mut dyn Observer,
 ) -> Result<ScoreTable, Failed> {
     let n_plugins = profile.pre_score.len();
-    let skip = phase(ExtensionPoint::PreScore, pod, n_plugins, observer, |observer| {
-        pre_score(profile, pod, cluster, state, nodes, observer)
+    let skip = phase(ExtensionPoint::PreScore, ctx.pod, n_plugins, observer, |observer| {
+        pre_score(profile, ctx, nodes, observer)
     })?;
+    let ctx = CycleCtx { pod: ctx.pod, cluster: ctx.cluster, state: ctx.state };
     let n_plugins = profile.score.len();
-    phase(ExtensionPoint::Score, pod, n_plugins, observer, |observer| {
-        score_with_all(profile, skip, CycleCtx { pod, cluster, state }, nodes, observer)
+    phase(ExtensionPoint::Score, ctx.pod, n_plugins, observer, |observer| {
+        score_with_all(profile, skip, ctx, nodes, observer)
     })
 }
 
 /// The plugins that the pod does not need.
 fn pre_score(
     profile: &Profile,
-    pod: &PodInfo,
-    cluster: &Cluster,
-    state: &mut CycleState,
+    ctx: &mut PrepareCtx<'_>,
     nodes: &[NodeIdx],
     observer: &mut dyn Observer,
 ) -> Result<PluginSet, Failed> {
+    let (point, pod) = (ExtensionPoint::PreScore, ctx.pod);
     let mut skip = PluginSet::default();
     for slot in &profile.pre_score {
-        let call = Call { point: ExtensionPoint::PreScore, plugin: slot.name, pod, node: None };
-        let mut ctx = PrepareCtx { pod, cluster, state };
-        match run(call, observer, || slot.plugin.pre_score(&mut ctx, nodes))? {
+        let call = Call { point, plugin: slot.name, pod, node: None };
+        match run(call, observer, || slot.plugin.pre_score(ctx, nodes))? {
             PreScoreVerdict::Proceed => {}
             PreScoreVerdict::Skip => skip.insert(slot.idx),
         }

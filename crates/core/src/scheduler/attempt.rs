@@ -8,7 +8,7 @@ use steersman_api::pod::PodInfo;
 use steersman_api::time::Time;
 use steersman_framework::diagnosis::{Diagnosis, NodeRejection};
 use steersman_framework::events::Change;
-use steersman_framework::extensions::CycleCtx;
+use steersman_framework::extensions::{CycleCtx, PrepareCtx};
 use steersman_framework::observer::Observer;
 use steersman_framework::state::CycleState;
 
@@ -124,7 +124,8 @@ impl Scheduler {
             // With one node there is nothing to compare.
             [only] => Ok(Judged::Chosen(*only, state)),
             nodes => {
-                let mut table = score(profile, pod, &self.cluster, &mut state, nodes, observer)?;
+                let mut ctx = inputs.preparing(&mut state);
+                let mut table = score(profile, &mut ctx, nodes, observer)?;
                 for (_, scores) in inputs.asked().prioritize(nodes, &mut notes) {
                     table.add(&scores);
                 }
@@ -191,9 +192,9 @@ impl Scheduler {
         self.happened(Change::AssignedPod { old: None, new: Some(assumed) }, now);
         self.nomination_changed(nomination.filter(|before| before.node != node), now);
 
-        let cluster = &self.cluster;
-        let permitted = match reserve(profile, pod, cluster, &mut state, &node, observer) {
-            Ok(None) => permit(profile, pod, cluster, &mut state, &node, observer),
+        let mut ctx = PrepareCtx { pod, cluster: &self.cluster, state: &mut state };
+        let permitted = match reserve(profile, &mut ctx, &node, observer) {
+            Ok(None) => permit(profile, &mut ctx, &node, observer),
             Ok(Some((plugin, rejected))) => Ok(Permitted::Reject(plugin, rejected)),
             Err(failed) => Err(failed),
         };
@@ -245,7 +246,7 @@ impl Scheduler {
             stage,
             latest: None,
             fate: None,
-            flight: self.queue.flight(&pod.uid),
+            flight: self.flight_to_record(&pod.uid),
         };
         let outcome = match &binding.stage {
             Stage::Waiting(waits) => {

@@ -35,7 +35,7 @@ pub(super) struct Binding {
     pub(super) latest: Option<Arc<PodInfo>>,
     /// What the watch said of the pod meanwhile.
     pub(super) fate: Option<Fate>,
-    /// The attempt it belongs to.
+    /// The attempt it belongs to, if that will be recorded.
     pub(super) flight: Option<Flight>,
 }
 

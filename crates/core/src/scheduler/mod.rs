@@ -224,7 +224,7 @@ impl Scheduler {
         let counts = self.queue.wake_stats().by_reason.iter();
         counts
             .map(|(reason, (useful, vain))| WakeCount {
-                event: reason.event.clone(),
+                event: reason.event.to_string(),
                 plugin: reason.plugin,
                 useful: *useful,
                 vain: *vain,

@@ -16,7 +16,7 @@ use super::Scheduler;
 use super::bindings::Stage;
 use crate::event::Effect;
 use crate::eviction::{Eviction, EvictionReport};
-use crate::queue::WakeReason;
+use crate::queue::{Cause, WakeReason};
 use crate::runner::Remedy;
 
 /// How the victims of a preemption have to be sent away.
@@ -201,8 +201,8 @@ impl Scheduler {
         there.map(|(preemptor, _)| preemptor.clone()).collect()
     }
 
-    fn bring_back(&mut self, pod: &PodUid, event: &str, now: Time) {
-        let reason = WakeReason { event: event.to_owned(), plugin: "preemption" };
+    fn bring_back(&mut self, pod: &PodUid, event: &'static str, now: Time) {
+        let reason = WakeReason { event: Cause::Other(event), plugin: "preemption" };
         self.queue.bring_back(pod, reason, &self.cluster, now);
     }
 }

@@ -9,7 +9,7 @@ use steersman_api::time::Time;
 
 use super::Scheduler;
 use super::bindings::{Binding, Stage};
-use crate::queue::{Entry, Place};
+use crate::queue::{Cause, Entry, Place};
 
 /// A pod of the queue.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub struct PodState<'a> {
     pub gate: Option<&'a str>,
     /// The event that brought it back the last time, and the plugin whose hint
     /// said so.
-    pub woken_by: Option<(&'a str, &'static str)>,
+    pub woken_by: Option<(Cause, &'static str)>,
     /// Where room is kept for it.
     pub nominated: Option<&'a Name>,
 }
@@ -91,7 +91,7 @@ impl Scheduler {
             backoff_until: entry.backoff_until,
             rejected_by: rejected_by.unwrap_or_default().into_iter().collect(),
             gate: entry.gated_because.as_deref(),
-            woken_by: entry.woken_by.as_ref().map(|why| (why.event.as_str(), why.plugin)),
+            woken_by: entry.woken_by.map(|why| (why.event, why.plugin)),
             nominated: self.queue.nominations().node_of(&pod.uid),
         }
     }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use steersman_api::key::PodUid;
 use steersman_api::name::Name;
 use steersman_api::object::ClusterObject;
 use steersman_api::pod::PodInfo;
@@ -11,7 +12,7 @@ use steersman_api::pod::PodInfo;
 use super::bindings::{Binding, Stage};
 use super::{Scheduler, WakeCount};
 use crate::event::{Event, FailureReason};
-use crate::queue::{Incoming, QueueCounts};
+use crate::queue::{Flight, Incoming, QueueCounts};
 use crate::record::Record;
 
 /// The numbers at one moment. Counting takes time in proportion to the pods
@@ -100,6 +101,11 @@ impl Scheduler {
         Some(EventLabel { resource, action })
     }
 
+    /// The attempt that a pod in flight is in, when somebody wants records.
+    pub(super) fn flight_to_record(&self, pod: &PodUid) -> Option<Flight> {
+        if self.records.are_kept() { self.queue.flight(pod) } else { None }
+    }
+
     pub(super) fn record_success(&mut self, binding: &Binding) {
         let Some(flight) = binding.flight else { return };
         self.records.push(Record::Scheduled {
@@ -112,7 +118,10 @@ impl Scheduler {
     }
 
     pub(super) fn record_failure(&mut self, pod: &Arc<PodInfo>, reason: FailureReason) {
-        let started = self.queue.flight(&pod.uid).map(|flight| flight.started);
+        if !self.records.are_kept() {
+            return;
+        }
+        let started = self.flight_to_record(&pod.uid).map(|flight| flight.started);
         let profile = pod.spec.scheduler_name.clone();
         self.records.push(Record::Failed { profile, reason, started });
     }

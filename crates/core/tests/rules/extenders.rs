@@ -26,6 +26,9 @@ type Judge = dyn Fn(&[String]) -> Result<(Vec<String>, Reasons, Reasons), String
 type Rank = dyn Fn(&str) -> Option<i64> + Send + Sync;
 type Review = dyn Fn(&[Preemption]) -> Result<Vec<NodeVictims>, String> + Send + Sync;
 
+/// With this an extender does not fail but panic.
+const BOMB: &str = "bomb";
+
 /// An extender that does what a test says, and tells what it was asked.
 #[derive(Default)]
 struct Fake {
@@ -167,7 +170,10 @@ impl Extender for Fake {
     ) -> BoxFuture<'a, Result<(), ExtenderError>> {
         self.tell(format!("binds {} to {node}", pod.key.name));
         let answer = self.bind.expect("it binds");
-        Box::pin(async move { answer.map_err(|error| ExtenderError(error.to_owned())) })
+        Box::pin(async move {
+            assert_ne!(answer, Err(BOMB), "boom");
+            answer.map_err(|error| ExtenderError(error.to_owned()))
+        })
     }
 }
 
@@ -539,6 +545,17 @@ fn failed_binding_fails_the_pod_unless_the_extender_may_be_ignored() {
         lenient.finish("a", Ok(())),
         "pod default/a: extender \"broken\" is left out, as it failed: no ink; a is on n1"
     );
+}
+
+#[test]
+fn an_extender_that_panics_when_it_binds_is_named() {
+    let log = Log::default();
+    let bomb = Fake { bind: Some(Err(BOMB)), ..log.fake("bomb") };
+    let mut world = world([node("n1")], vec![bomb]);
+    world.see(pod("a"));
+    assert_eq!(world.next(), "a: n1");
+    let words = world.finish("a", Ok(()));
+    assert!(words.starts_with("a: SchedulerError: extender \"bomb\" panicked: "), "{words}");
 }
 
 #[test]

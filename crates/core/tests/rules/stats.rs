@@ -2,13 +2,19 @@
 //! pod's way.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
+use steersman_api::node_info::NodeInfo;
 use steersman_core::{FailureReason, Place, Record, Scheduler};
+use steersman_framework::events::{ClusterEvent, EnqueueExtensions};
+use steersman_framework::extensions::{CycleCtx, Extensions, Filter};
+use steersman_framework::verdict::{FilterVerdict, PluginError, Rejection};
 use steersman_testing::{node, pod};
 
-use super::world::World;
+use super::world::{World, plugin};
 
 const PLACES: [Place; 5] =
     [Place::Active, Place::Backoff, Place::Unschedulable, Place::Gated, Place::InFlight];
@@ -173,4 +179,44 @@ fn a_pod_that_only_the_flush_brought_back_is_told_from_others() {
     let records = world.scheduler.take_records();
     assert_eq!(records.iter().filter(|record| flushed(record)).count(), 0, "{records:?}");
     assert_eq!(world.scheduler.stats().flushed, 1);
+}
+
+/// Lets nothing through until told to, and no event lifts that.
+struct Shut(Arc<AtomicBool>);
+
+impl Filter for Shut {
+    fn filter(&self, _: &CycleCtx<'_>, _: &NodeInfo) -> Result<FilterVerdict, PluginError> {
+        Ok(match self.0.load(Ordering::Relaxed) {
+            true => FilterVerdict::Fit,
+            false => FilterVerdict::Reject(Rejection::unschedulable("shut")),
+        })
+    }
+}
+
+impl EnqueueExtensions for Shut {
+    fn events(&self) -> Vec<ClusterEvent> {
+        Vec::new()
+    }
+}
+
+#[test]
+fn a_pod_that_the_flush_alone_brought_to_a_node_is_recorded_so() {
+    let open = Arc::new(AtomicBool::new(false));
+    let shut = Extensions {
+        filter: Some(Arc::new(Shut(open.clone()))),
+        events: Some(Arc::new(Shut(open.clone()))),
+        ..Extensions::default()
+    };
+    let mut world = World::with_plugins(&[plugin("Shut", shut)]);
+    world.scheduler.keep_records();
+    world.see(node("n1"));
+    world.see(pod("a"));
+    assert_eq!(world.next(), "a: no");
+    open.store(true, Ordering::Relaxed);
+    world.pass(Duration::from_secs(300));
+    assert_eq!(world.next(), "a: n1");
+    world.finish("a", Ok(()));
+    let records = world.scheduler.take_records();
+    let last = records.last();
+    assert!(matches!(last, Some(Record::Scheduled { after_flush: true, .. })), "{records:?}");
 }

@@ -11,6 +11,7 @@ use steersman_api::pod::PodInfo;
 use steersman_api::time::Time;
 use steersman_core::{Evaluation, Event, Place, Scheduler, Setup};
 use steersman_framework::diagnosis::Diagnosis;
+use steersman_framework::extender::Extender;
 use steersman_framework::observer::Unobserved;
 use steersman_framework::verdict::Preemption;
 use steersman_testing::decoded;
@@ -101,7 +102,8 @@ impl Run {
         preemption: &Preemption,
     ) -> Result<(), String> {
         let gone: Vec<String> = preemption.victims.iter().map(|v| v.uid.to_string()).collect();
-        let mut other = self.newcomer(&gone);
+        // Extenders have a say only when the victims are gone.
+        let mut other = self.newcomer(&gone, &[]);
         // A nominated node that fits would keep the others from being looked at.
         let pod = PodInfo { nominated_node: None, ..pod.clone() };
         let evaluation = other.evaluate(&pod, &mut Unobserved)?;
@@ -113,11 +115,11 @@ impl Run {
     }
 
     /// A scheduler that starts now, with the placed pods but for those `gone`.
-    fn newcomer(&self, gone: &[String]) -> Scheduler {
+    fn newcomer(&self, gone: &[String], extenders: &[Arc<dyn Extender>]) -> Scheduler {
         let (sender, _receiver) = channel();
         let registry = registry(&sender);
         let config = config(&registry);
-        let setup = Setup::new(&config, &registry);
+        let setup = Setup { extenders, ..Setup::new(&config, &registry) };
         let (mut newcomer, _) = Scheduler::new(setup).expect("a scheduler");
         for object in self.told.as_list(gone) {
             newcomer.handle(Event::Upsert(decoded(object)), Time::ZERO);
@@ -138,10 +140,13 @@ impl Run {
             .filter_map(|uid| self.scheduler.pending_pod(&uid.as_str().into()).cloned())
             .filter(|pod| pod.claims().next().is_some() && !self.is_nominated(pod))
             .collect();
-        if pods.is_empty() || claimants.any(|(uid, _)| is_under_way(uid)) {
+        // A pod that is gone may have had claims while its cycle still runs.
+        let is_gone = |uid: &String| !self.told.pods.contains_key(uid);
+        let is_any_gone = self.ledger.keys().any(is_gone);
+        if pods.is_empty() || is_any_gone || claimants.any(|(uid, _)| is_under_way(uid)) {
             return Ok(());
         }
-        let mut newcomer = self.newcomer(&[]);
+        let mut newcomer = self.newcomer(&[], &self.extenders);
         // Who is nominated where matters, and no object is sure to tell.
         for uid in self.told.pods.keys() {
             let Some(pod) = self.scheduler.pending_pod(&uid.as_str().into()) else { continue };

@@ -2,6 +2,7 @@
 
 use steersman_api::key::PodUid;
 use steersman_core::{Effect, Event, Eviction, Outcome};
+use steersman_framework::extender::EXTENDERS;
 use steersman_framework::observer::Unobserved;
 
 use crate::api::node_of;
@@ -54,7 +55,11 @@ impl Run {
             Outcome::Error(message) if message.contains(PANIC_MESSAGE) => {
                 self.outcome.tally.panics += 1;
             }
-            Outcome::Unschedulable(_) | Outcome::Error(_) => {}
+            Outcome::Unschedulable(diagnosis) => {
+                let refused = diagnosis.unschedulable_plugins.contains(EXTENDERS);
+                self.outcome.tally.refused += u64::from(refused);
+            }
+            Outcome::Error(_) => {}
         }
         self.carry_out(effects)?;
         Ok(true)
@@ -127,7 +132,9 @@ impl Run {
                 }
                 self.outcome.tally.called_off += 1;
             }
-            Effect::Note(_) => {}
+            Effect::Note(note) => {
+                self.outcome.tally.left_out += u64::from(note.contains("is left out"));
+            }
         }
         Ok(())
     }

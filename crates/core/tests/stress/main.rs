@@ -9,6 +9,7 @@ mod api;
 mod checks;
 mod desk;
 mod effects;
+mod extenders;
 mod objects;
 mod plugins;
 mod promises;
@@ -24,7 +25,7 @@ use report::Totals;
 use run::{Options, Tally, hush_planned_panics, run};
 
 /// How many histories, and how long they are: about a minute, each twice.
-const SEEDS: std::ops::Range<u64> = 0..8;
+const SEEDS: std::ops::Range<u64> = 0..10;
 const STEPS: usize = 2000;
 
 #[test]
@@ -49,6 +50,8 @@ fn random_histories_break_no_rule_and_repeat_themselves() {
     // Histories in which nothing happens would prove nothing.
     let Tally { attempts, bound, flushed, panics, equal_pairs, evictions, called_off, .. } =
         totals.0;
+    let Tally { refused, left_out, .. } = totals.0;
+    assert!(refused > 50 && left_out > 50, "{refused} refused, {left_out} left out");
     let Tally { with_claims, written, conflicts, compared, .. } = totals.0;
     assert!(evictions > 30 && called_off > 20, "{evictions} evictions, {called_off} called off");
     assert!(with_claims > 100 && written > 40, "{with_claims} with claims, {written} written");

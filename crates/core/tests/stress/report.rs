@@ -21,6 +21,8 @@ impl Totals {
         total.panics += tally.panics;
         total.evictions += tally.evictions;
         total.called_off += tally.called_off;
+        total.refused += tally.refused;
+        total.left_out += tally.left_out;
         total.evaluated += tally.evaluated;
         total.equal_pairs += tally.equal_pairs;
         for (reason, (useful, vain)) in tally.wakes {
@@ -34,10 +36,11 @@ impl Totals {
 impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Tally { attempts, bound, flushed, panics, evaluated, equal_pairs, wakes, .. } = &self.0;
-        let Tally { evictions, called_off, .. } = &self.0;
+        let Tally { evictions, called_off, refused, left_out, .. } = &self.0;
         let Tally { with_claims, written, conflicts, compared, .. } = &self.0;
         writeln!(f, "{attempts} attempts, {bound} bound, {panics} panics")?;
         writeln!(f, "{evictions} preemptions with evictions, {called_off} bindings called off")?;
+        writeln!(f, "{refused} refused by extenders, {left_out} times one was left out")?;
         writeln!(
             f,
             "{with_claims} placed with claims, {written} volumes and claims written, \

@@ -5,15 +5,18 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use serde_json::Value;
 use steersman_api::time::Time;
 use steersman_core::{BindingReport, Eviction, Scheduler, Setup};
+use steersman_framework::extender::Extender;
 
 use crate::api::Api;
 use crate::desk::Running;
+use crate::extenders::extenders;
 use crate::objects::{NAMESPACES, NODES, namespace, node, pod_templates};
 use crate::plugins::{PANIC_MESSAGE, Reservation, config, registry};
 use crate::promises::Promises;
@@ -58,6 +61,10 @@ pub(crate) struct Tally {
     /// bound.
     pub(crate) evictions: u64,
     pub(crate) called_off: u64,
+    /// Attempts after which an extender was among those that said no, and
+    /// extenders that failed and were passed over.
+    pub(crate) refused: u64,
+    pub(crate) left_out: u64,
     pub(crate) evaluated: u64,
     pub(crate) equal_pairs: u64,
     /// Useful and vain wake-ups by event and plugin.
@@ -71,6 +78,7 @@ pub(crate) struct Run {
     pub(crate) api: Api,
     pub(crate) told: Told,
     pub(crate) scheduler: Scheduler,
+    pub(crate) extenders: Vec<Arc<dyn Extender>>,
     pub(crate) now: Time,
     /// How long an accepted binding may take to show.
     pub(crate) ttl: Option<Duration>,
@@ -154,9 +162,11 @@ impl Run {
         let registry = registry(&sender);
         let config = config(&registry);
         let ttl = (options.seed % 2 == 1).then_some(Duration::from_secs(120));
+        let extenders = extenders(options.seed);
         let setup = Setup {
             seed: options.seed,
             assumed_pod_ttl: ttl,
+            extenders: &extenders,
             ..Setup::new(&config, &registry)
         };
         let (scheduler, _) = Scheduler::new(setup).expect("a scheduler");
@@ -176,6 +186,7 @@ impl Run {
             api,
             told: Told::default(),
             scheduler,
+            extenders,
             now: Time::ZERO,
             ttl,
             templates,

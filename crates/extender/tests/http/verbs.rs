@@ -1,11 +1,12 @@
 //! What each verb sends, and what becomes of the answers.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 use steersman_api::pod::PodInfo;
 use steersman_config::config::{ExtenderConfig, ManagedResource};
-use steersman_extender::Options;
+use steersman_extender::{Options, Permission, Proxies};
 use steersman_framework::extender::{Filtered, NodeVictims, Priority, Roles, Wants};
 use steersman_framework::verdict::Preemption;
 use steersman_testing::pod;
@@ -183,6 +184,48 @@ fn bind_sends_who_goes_where() {
             json!({"PodName": "p", "PodNamespace": "default", "PodUID": "uid-default-p", "Node": "n1"})
         );
     }
+}
+
+#[test]
+fn nothing_is_bound_by_who_must_not_any_more() {
+    let lab = Lab::new();
+    let server = lab.server(says(json!({})));
+    let may = Arc::new(AtomicBool::new(true));
+    let asked = may.clone();
+    let permission = Permission::new(move || asked.load(Ordering::SeqCst));
+    let options = Options { may_bind: Some(permission), ..options() };
+    let extender = lab.connect_with(&config(server.port), &options).expect("an extender");
+    let (pod, node) = (a_pod(), "n1".into());
+    assert_eq!(lab.block_on(extender.bind(&pod, &node)), Ok(()));
+    // Permission goes between the decision and the request.
+    let binding = extender.bind(&pod, &node);
+    may.store(false, Ordering::SeqCst);
+    let error = lab.block_on(binding).expect_err("it must not");
+    assert!(error.0.ends_with("not sent: this process must not write any more"), "{error}");
+    // Questions are none of it.
+    let one = nodes(&["n1"]);
+    extender.filter(&pod, &one.iter().collect::<Vec<_>>()).expect("an answer");
+    let binds = server.asked().iter().filter(|asked| asked.head.contains("/bind")).count();
+    assert_eq!(binds, 1);
+}
+
+#[test]
+fn a_binding_that_waits_to_be_sent_is_given_up_when_it_must_not_be_sent_any_more() {
+    let lab = Lab::new();
+    let server = lab.server(says(json!({})));
+    // Yes when it begins, and no when there is a connection.
+    let n_asked = Arc::new(AtomicUsize::new(0));
+    let count = n_asked.clone();
+    let permission = Permission::new(move || count.fetch_add(1, Ordering::SeqCst) < 2);
+    let options = Options { may_bind: Some(permission), ..options() };
+    let extender = lab.connect_with(&config(server.port), &options).expect("an extender");
+    let error = lab.block_on(extender.bind(&a_pod(), &"n1".into())).expect_err("it must not");
+    assert!(error.0.contains("given up before an answer"), "{error}");
+    assert_eq!(server.asked().len(), 0, "it was not sent");
+}
+
+fn options() -> Options {
+    Options { proxies: Proxies::None, ..Options::default() }
 }
 
 #[test]

@@ -41,15 +41,15 @@ async fn gauges_follow_a_pod_from_gated_to_unschedulable_to_deleted() {
     let page = scene.page().await;
     check_pending(&page, [0.0, 0.0, 1.0, 0.0]);
     check(&page, &[(&by("NodeResourcesFit"), 1.0)]);
-    assert_eq!(value(&page, &by("SchedulingGates")), None);
+    check(&page, &[(&by("SchedulingGates"), 0.0)]);
 
     scene.handle(steersman_core::Event::PodDeleted("uid-default-a".into()));
     let page = scene.page().await;
     check_pending(&page, [0.0; 4]);
-    assert_eq!(value(&page, &by("NodeResourcesFit")), None);
     check(
         &page,
         &[
+            (&by("NodeResourcesFit"), 0.0),
             ("scheduler_cache_size{type=\"nodes\"}", 1.0),
             ("scheduler_cache_size{type=\"pods\"}", 0.0),
             ("steersman_scheduling_thread_answers", 1.0),
@@ -179,6 +179,59 @@ async fn a_scheduling_thread_that_hangs_leaves_what_was_known_and_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn counters_go_on_when_a_scheduler_is_set_up_anew() {
+    let mut scene = Scene::new(Options::default());
+    let came = "scheduler_queue_incoming_pods_total{event=\"UnscheduledPodAdd\",queue=\"active\"}";
+    let by_fit = format!("scheduler_unschedulable_pods{{plugin=\"NodeResourcesFit\",{PROFILE}}}");
+    let wakes = |result| {
+        let labels = "event=\"NodeAdd\",plugin=\"NodeResourcesFit\"";
+        format!("steersman_wakes_total{{{labels},result=\"{result}\"}}")
+    };
+    // A pod that one node has no room for, and another one that comes has.
+    let history = |scene: &mut Scene| {
+        scene.see(node("small"));
+        scene.see(pod("a").cpu("9"));
+        scene.schedule();
+        scene.see(node("large").allocatable("cpu", "10"));
+    };
+    history(&mut scene);
+    check(&scene.page().await, &[(came, 1.0), (&by_fit, 1.0)]);
+    scene.pass(Duration::from_secs(1));
+    scene.schedule();
+    scene.bind_all();
+    scene.see(pod("b"));
+    scene.restart();
+    // What happened since the last scrape counts, and nothing counts twice.
+    check(&scene.page().await, &[(came, 2.0), (&by_fit, 0.0), (&wakes("useful"), 1.0)]);
+    history(&mut scene);
+    check(&scene.page().await, &[(came, 3.0), (&by_fit, 1.0), (&wakes("useful"), 1.0)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_scoring_plugin_is_timed_however_many_nodes_there_are() {
+    let mut scene = Scene::new(Options::default());
+    for n in 0..600 {
+        scene.see(node(&format!("n{n}")));
+    }
+    // One attempt of ten is sampled.
+    for n in 0..30 {
+        scene.see(pod(&format!("p{n}")).cpu("10m"));
+    }
+    scene.schedule();
+    let page = scene.page().await;
+    let timed = |point, plugin| {
+        let labels = format!("extension_point=\"{point}\",plugin=\"{plugin}\",status=\"Success\"");
+        value(&page, &format!("scheduler_plugin_execution_duration_seconds_count{{{labels}}}"))
+    };
+    let n_attempts = timed("PreFilter", "NodeResourcesFit").expect("some attempt is sampled");
+    for plugin in ["NodeResourcesFit", "NodeResourcesBalancedAllocation", "TaintToleration"] {
+        assert_eq!(timed("Score", plugin), Some(50.0 * n_attempts), "{plugin}");
+    }
+    let filters = timed("Filter", "NodeResourcesFit").expect("filters are timed");
+    assert!(filters < 500.0 * n_attempts, "not every call of a filter is timed: {filters}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn setters_show() {
     let scene = Scene::new(Options::default());
     let metrics = &scene.metrics;
@@ -205,6 +258,8 @@ async fn what_pods_request_is_told_with_units() {
     scene.see(node("n1"));
     scene.see(pod("a").cpu("1500m").memory("1Gi").priority(5).on("n1"));
     scene.see(pod("b").cpu("1"));
+    let limited = json!([{"name": "c", "resources": {"limits": {"memory": "1Ki"}}}]);
+    scene.see(pod("c").spec(json!({"containers": limited})));
     let page = scene.resources().await;
     let series = |pod, node, priority, resource, unit| {
         format!(
@@ -217,6 +272,7 @@ async fn what_pods_request_is_told_with_units() {
             (&series("a", "n1", 5, "cpu", "cores"), 1.5),
             (&series("a", "n1", 5, "memory", "bytes"), 1_073_741_824.0),
             (&series("b", "", 0, "cpu", "cores"), 1.0),
+            (&series("c", "", 0, "memory", "bytes").replace("request", "limit"), 1024.0),
         ],
     );
 }

@@ -12,7 +12,7 @@ use steersman_api::time::Time;
 use steersman_config::Config;
 use steersman_core::{Effect, Event, Scheduler, Setup};
 use steersman_framework::extensions::{BoxFuture, Extensions, Permit, PrepareCtx};
-use steersman_framework::observer::{Observer, Observers, Outcome, Phase};
+use steersman_framework::observer::Observers;
 use steersman_framework::registry::Descriptor;
 use steersman_framework::verdict::{PermitVerdict, PluginError};
 use steersman_framework::world::{ClusterWriter, WriteError};
@@ -73,43 +73,22 @@ impl ClusterWriter for Accepts {
     }
 }
 
-/// Everyone who watches a binding cycle.
-struct Both(Vec<Box<dyn Observer + Send>>);
-
-impl Observer for Both {
-    fn phase_begins(&mut self, phase: Phase<'_>) {
-        self.0.iter_mut().for_each(|observer| observer.phase_begins(phase));
-    }
-
-    fn phase_ends(&mut self, phase: Phase<'_>, outcome: Outcome<'_>) {
-        self.0.iter_mut().for_each(|observer| observer.phase_ends(phase, outcome));
-    }
-}
-
 impl Scene {
     pub(crate) fn new(options: Options) -> Self {
-        let mut registry = steersman_plugins::table::in_tree();
-        let holds = Extensions { permit: Some(Arc::new(Holds)), ..Extensions::default() };
-        let points = holds.points();
-        let descriptor = Descriptor::plain("Holds", points, move |_| Ok(holds.clone()));
-        registry.register(descriptor).expect("a new name");
-        let fields = "profiles: [{plugins: {multiPoint: {enabled: [{name: Holds}]}}}]";
-        let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
-        let loaded = steersman_config::load(&format!("{head}{fields}"), &registry);
-        let config: Config = loaded.expect("a good configuration").config;
-        let mut scheduler = Scheduler::new(Setup::new(&config, &registry)).expect("it is good").0;
         let metrics = SchedulerMetrics::new(options);
-        let mut listener = metrics.listener();
-        assert!(listener.wants_records());
-        scheduler.keep_records();
-        for observer in listener.queue_observers() {
-            scheduler.watch_queue(observer);
-        }
         let inspector = Inspector::default();
         let desk = inspector.desk();
         metrics.attach(inspector, Arc::new(Counters::default()));
+        let (scheduler, listener) = started(&metrics);
         let (now, bindings) = (Time::ZERO, BTreeMap::new());
         Self { metrics, scheduler, listener, desk, now, bindings }
+    }
+
+    /// The scheduler ends, and another one is set up.
+    pub(crate) fn restart(&mut self) {
+        self.listener.ended(&self.scheduler.stats());
+        self.bindings.clear();
+        (self.scheduler, self.listener) = started(&self.metrics);
     }
 
     pub(crate) fn see(&mut self, shown: impl Shown) {
@@ -146,7 +125,8 @@ impl Scene {
     /// Ends every binding.
     pub(crate) fn bind_all(&mut self) {
         for (_, cycle) in std::mem::take(&mut self.bindings) {
-            let mut observers = Both(self.listener.binding_observers(cycle.pod(), cycle.node()));
+            let mut observers =
+                Observers(self.listener.binding_observers(cycle.pod(), cycle.node()));
             let mut running = Box::pin(cycle.run(&Accepts, &mut observers));
             let mut cx = Context::from_waker(Waker::noop());
             let Poll::Ready(report) = running.as_mut().poll(&mut cx) else {
@@ -196,6 +176,27 @@ impl Scene {
         };
         tokio::join!(self.metrics.render_resources(), answering).0.expect("it answers")
     }
+}
+
+/// A scheduler, and the listener that measures it.
+fn started(metrics: &Arc<SchedulerMetrics>) -> (Scheduler, Box<dyn Listener>) {
+    let mut registry = steersman_plugins::table::in_tree();
+    let holds = Extensions { permit: Some(Arc::new(Holds)), ..Extensions::default() };
+    let points = holds.points();
+    let descriptor = Descriptor::plain("Holds", points, move |_| Ok(holds.clone()));
+    registry.register(descriptor).expect("a new name");
+    let fields = "profiles: [{plugins: {multiPoint: {enabled: [{name: Holds}]}}}]";
+    let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+    let loaded = steersman_config::load(&format!("{head}{fields}"), &registry);
+    let config: Config = loaded.expect("a good configuration").config;
+    let mut scheduler = Scheduler::new(Setup::new(&config, &registry)).expect("it is good").0;
+    let mut listener = metrics.listener();
+    assert!(listener.wants_records());
+    scheduler.keep_records();
+    for observer in listener.queue_observers() {
+        scheduler.watch_queue(observer);
+    }
+    (scheduler, listener)
 }
 
 /// The value of one series, written as on the page; `None` when it is not there.

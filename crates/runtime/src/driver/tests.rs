@@ -9,7 +9,7 @@ use steersman_api::decode::kind_row;
 use steersman_api::key::{ObjectKey, PodUid};
 use steersman_api::name::Name;
 use steersman_api::pod::PodInfo;
-use steersman_core::{EventLabel, Record, Setup};
+use steersman_core::{EventLabel, Record, Setup, Stats};
 use steersman_framework::extensions::BoxFuture;
 use steersman_framework::world::WriteError;
 use tokio::sync::oneshot;
@@ -83,6 +83,10 @@ impl Listener for Measures {
 
     fn handled(&mut self, label: EventLabel, _: Duration) {
         self.0.lock().push(format!("{} {}", label.resource, label.action));
+    }
+
+    fn ended(&mut self, stats: &Stats) {
+        self.0.lock().push(format!("ended, knowing {} nodes", stats.nodes));
     }
 }
 
@@ -237,6 +241,9 @@ async fn every_listener_is_told_what_happens_and_how_long_it_took() {
         "scheduled, 2 attempts, 3s",
     ];
     assert_eq!(measured, expected);
+    running.stop.cancel();
+    running.driver.await.unwrap();
+    assert_eq!(*running.measures.0.lock(), ["ended, knowing 1 nodes"]);
 }
 
 #[tokio::test(start_paused = true)]

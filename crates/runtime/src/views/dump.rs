@@ -45,6 +45,22 @@ impl Difference {
     }
 }
 
+impl Difference {
+    /// What differs here and in `later` too: the rest were events on their way.
+    #[must_use]
+    pub fn lasting(&self, later: &Self) -> Self {
+        let both = |now: &[String], later: &[String]| {
+            now.iter().filter(|name| later.contains(name)).cloned().collect()
+        };
+        Self {
+            missing_nodes: both(&self.missing_nodes, &later.missing_nodes),
+            extra_nodes: both(&self.extra_nodes, &later.extra_nodes),
+            missing_pods: both(&self.missing_pods, &later.missing_pods),
+            extra_pods: both(&self.extra_pods, &later.extra_pods),
+        }
+    }
+}
+
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_empty() {

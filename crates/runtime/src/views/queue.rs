@@ -103,7 +103,7 @@ impl QueuedPod {
             backoff_seconds: (backs_off && !left.is_zero()).then_some(left.as_secs_f64()),
             rejected_by: state.rejected_by.clone(),
             gate: state.gate.map(str::to_owned),
-            woken_by_event: state.woken_by.map(|(event, _)| event.to_owned()),
+            woken_by_event: state.woken_by.map(|(event, _)| event.to_string()),
             woken_by_plugin: state.woken_by.map(|(_, plugin)| plugin).filter(|p| !p.is_empty()),
             nominated_node: state.nominated.map(ToString::to_string),
         }

@@ -40,7 +40,8 @@ impl ProxyHeaders {
 
     fn extra(&self, headers: &HeaderMap) -> BTreeMap<String, Vec<String>> {
         let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for prefix in &self.extra_prefixes {
+        // Every header begins with nothing.
+        for prefix in self.extra_prefixes.iter().filter(|prefix| !prefix.is_empty()) {
             let prefix = prefix.to_ascii_lowercase();
             for name in headers.keys() {
                 let Some(key) = name.as_str().strip_prefix(prefix.as_str()) else { continue };
@@ -87,8 +88,9 @@ mod tests {
             groups: owned(groups),
             extra: extra.iter().map(|(key, list)| ((*key).to_owned(), owned(list))).collect(),
         });
-        let proxy = ProxyHeaders::from(&RequestHeaderOptions::default());
-        assert_eq!(proxy.user(&map), expected);
+        let mut options = RequestHeaderOptions::default();
+        options.extra_header_prefixes.push(String::new());
+        assert_eq!(ProxyHeaders::from(&options).user(&map), expected);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::certificate::{self, Authority};
 use super::lookup::{LookupError, Published, lookup};
 use super::proxy::ProxyHeaders;
 use super::{AuthenticationError, AuthenticationOptions};
+use crate::chain;
 use crate::tls::read_certificates;
 use crate::user::User;
 
@@ -27,6 +28,7 @@ pub(super) struct Trust {
     proxy: Option<Proxy>,
 }
 
+#[derive(Clone)]
 struct Proxy {
     authority: Authority,
     allowed_names: Vec<String>,
@@ -141,7 +143,7 @@ impl Trusts {
                 headers: ProxyHeaders::from(header),
             }),
             (None, Some(published)) => published_proxy(published),
-            (None, None) => old.proxy.as_ref().map(Proxy::again),
+            (None, None) => old.proxy.clone(),
         };
         *self.current.write() = Arc::new(Trust { clients, proxy });
         Ok(failure)
@@ -152,16 +154,6 @@ impl Trusts {
         let given = &self.options;
         let all = given.client_ca_file.is_some() && given.request_header.client_ca_file.is_some();
         !given.skip_lookup && !all
-    }
-}
-
-impl Proxy {
-    fn again(&self) -> Self {
-        Self {
-            authority: self.authority.clone(),
-            allowed_names: self.allowed_names.clone(),
-            headers: self.headers.clone(),
-        }
     }
 }
 
@@ -176,8 +168,4 @@ fn published_proxy(published: Published) -> Option<Proxy> {
 fn authority(path: &Path) -> Result<Authority, AuthenticationError> {
     let certificates = read_certificates(path).map_err(AuthenticationError::File)?;
     Authority::new(certificates).ok_or_else(|| AuthenticationError::NoAuthority(path.to_owned()))
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    crate::chain(error)
 }

@@ -219,6 +219,7 @@ impl Server {
 
 async fn accept(listener: &TcpListener, shared: &Arc<Shared>, connections: &mut JoinSet<()>) {
     let room = Arc::new(Semaphore::new(shared.limits.connections));
+    let mut is_failing = false;
     loop {
         let Some(place) = find_room(&room, shared).await else { return };
         let accepted = tokio::select! {
@@ -228,11 +229,16 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>, connections: &mut 
         let stream: TcpStream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {
-                tracing::debug!(%error, "cannot accept a connection");
+                // Once per trouble: it is tried again and again.
+                match std::mem::replace(&mut is_failing, true) {
+                    false => tracing::warn!(%error, "cannot accept a connection"),
+                    true => tracing::debug!(%error, "cannot accept a connection"),
+                }
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
         };
+        is_failing = false;
         let shared = shared.clone();
         connections.spawn(async move {
             connection::serve(stream, shared).await;

@@ -94,6 +94,40 @@ async fn probes_need_neither_credentials_nor_the_api_server() {
 }
 
 #[tokio::test]
+async fn no_spelling_of_a_path_opens_it() {
+    let api = api().await;
+    let always = ["/healthz*", "/public/*"].map(str::to_owned).to_vec();
+    let bench = Bench::delegated_but(&api, always).await;
+    let client = bench.client();
+    for (path, status) in [
+        ("/healthz", 200),
+        ("/metrics", 401),
+        ("//metrics", 401),
+        ("/metrics/", 401),
+        ("/%6detrics", 401),
+        ("/METRICS", 401),
+        ("https://localhost/metrics", 401),
+        // Nothing is there: what may be asked for is looked up as it stands.
+        ("/healthz/../metrics", 404),
+        ("/healthz/%2e%2e/metrics", 404),
+        ("/healthz%2f..%2fmetrics", 404),
+        ("/public/../metrics", 404),
+        ("/public//metrics", 404),
+    ] {
+        for method in ["GET", "HEAD"] {
+            let answer = client.send(request(method, path, &[])).await;
+            assert_eq!(answer.status, status, "{method} {path}");
+        }
+        if path.starts_with('/') {
+            let answers = client.send_http2(&[path]).await;
+            assert_eq!(answers[0].status, status, "HTTP/2 {path}");
+        }
+    }
+    assert_eq!(client.send(request("OPTIONS", "*", &[])).await.status, 401);
+    assert_eq!(client.send(request("POST", "/healthz", &[])).await.status, 405);
+}
+
+#[tokio::test]
 async fn without_an_answer_nobody_is_let_in() {
     let api = api().await;
     let bench = Bench::delegated(&api, AuthenticationOptions::default()).await;

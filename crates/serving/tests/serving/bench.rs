@@ -38,11 +38,24 @@ impl Bench {
 
     /// Serves the usual site to those whom the API server lets.
     pub(crate) async fn delegated(api: &FakeApi, authentication: AuthenticationOptions) -> Self {
+        Self::asking(api, authentication, AuthorizationOptions::default()).await
+    }
+
+    /// The same, but for the paths that everybody may read.
+    pub(crate) async fn delegated_but(api: &FakeApi, always_allow_paths: Vec<String>) -> Self {
+        let options = AuthorizationOptions { always_allow_paths, ..Default::default() };
+        Self::asking(api, AuthenticationOptions::default(), options).await
+    }
+
+    async fn asking(
+        api: &FakeApi,
+        authentication: AuthenticationOptions,
+        authorization: AuthorizationOptions,
+    ) -> Self {
         let authenticator = Authenticator::start(authentication, Some(api.client.clone()));
         let access = Access::Delegated {
             authenticator: authenticator.await.unwrap(),
-            authorizer: Authorizer::new(AuthorizationOptions::default(), Some(api.client.clone()))
-                .unwrap(),
+            authorizer: Authorizer::new(authorization, Some(api.client.clone())).unwrap(),
         };
         Self::start(site(), access, |_| {}).await
     }

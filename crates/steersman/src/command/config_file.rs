@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use steersman_config::{Config, ConfigErrors, FeatureGates, Loaded, Options};
 use steersman_framework::registry::Registry;
 use steersman_sim::report::printable;
@@ -50,16 +50,30 @@ pub(super) fn refuse<T>(file: &Path, errors: &ConfigErrors) -> anyhow::Result<T>
 
 /// The text of a file, or of stdin for `-`.
 pub(super) fn read_text(file: &Path) -> anyhow::Result<String> {
-    let name = file.display();
-    let bytes = if file == Path::new("-") {
-        let mut bytes = Vec::new();
-        io::stdin().lock().read_to_end(&mut bytes).context("cannot read stdin")?;
-        bytes
-    } else {
-        fs::read(file).with_context(|| format!("cannot read {name}"))?
-    };
-    let Ok(text) = String::from_utf8(bytes) else { bail!("{name} is not UTF-8 text") };
-    Ok(text)
+    if file == Path::new("-") {
+        return read_all(&mut io::stdin().lock(), "stdin");
+    }
+    read_file(file)
+}
+
+/// The text of a file.
+pub(super) fn read_file(file: &Path) -> anyhow::Result<String> {
+    let name = file.display().to_string();
+    let mut opened = fs::File::open(file).with_context(|| format!("cannot read {name}"))?;
+    read_all(&mut opened, &name)
+}
+
+/// The largest sensible configuration is far below. Devices have no end.
+const MAX_BYTES: u64 = 16 << 20;
+
+fn read_all(from: &mut dyn Read, name: &str) -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    let read = from.take(MAX_BYTES + 1).read_to_end(&mut bytes);
+    read.with_context(|| format!("cannot read {name}"))?;
+    if bytes.len() as u64 > MAX_BYTES {
+        bail!("{name} has more than {} MiB, which no configuration needs", MAX_BYTES >> 20);
+    }
+    String::from_utf8(bytes).map_err(|_| anyhow!("{name} is not UTF-8 text"))
 }
 
 /// Says something on stderr. Where that cannot be written to, the work is no

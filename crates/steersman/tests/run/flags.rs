@@ -50,7 +50,7 @@ fn values_are_checked_and_the_flag_is_named() {
         ("--leader-elect-lease-duration=15", "--leader-elect-lease-duration", "1m30s"),
         ("--leader-elect-lease-duration=5s", "leaderElection", "renewDeadline"),
         ("--leader-elect-resource-lock=pods", "--leader-elect-resource-lock", "leases"),
-        ("--kube-api-qps=fast", "--kube-api-qps", "invalid float"),
+        ("--kube-api-qps=fast", "--kube-api-qps", "a finite number"),
         ("--pod-max-in-unschedulable-pods-duration=0", "--pod-max-in-unschedulable", "more than 0"),
         ("--feature-gates=NoSuchFeature=true", "--feature-gates", "NoSuchFeature"),
         ("--emulated-version=1.35", "--emulated-version", "allowed: 1.36"),

@@ -88,6 +88,8 @@ async fn probes_are_for_all_and_pages_for_those_whom_the_api_server_lets() {
         ("/metrics", "leader_election_master_status{name=\"kube-scheduler\"} 1"),
         ("/metrics", "kubernetes_feature_enabled"),
         ("/metrics/resources", ""),
+        ("/metrics/slis", "kubernetes_healthcheck{name=\"leaderElection\",type=\"healthz\"} 1"),
+        ("/metrics/slis", "kubernetes_healthcheck{name=\"ping\",type=\"livez\"} 1"),
         ("/configz", "componentconfig"),
         ("/flagz", &format!("secure-port={port}")),
         ("/statusz", "kube-scheduler statusz"),
@@ -97,6 +99,8 @@ async fn probes_are_for_all_and_pages_for_those_whom_the_api_server_lets() {
         ("/debug/steersman/bindings", ""),
         ("/debug/steersman/cluster?output=json&limit=1", "\"n\""),
         ("/debug/steersman/node?name=n", "a"),
+        ("/debug/steersman/dump", "everything that is watched is known"),
+        ("/livez/scheduling-thread", "ok"),
     ];
     for (path, part) in pages {
         let (status, _) = get(&unknown, path).await;

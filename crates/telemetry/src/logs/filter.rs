@@ -63,7 +63,7 @@ impl Levels {
 
 /// Whether the module path begins so: `steersman` is the beginning of
 /// `steersman_core::queue` as well, for crates share a prefix.
-fn is_in(target: &str, path: &str) -> bool {
+pub(crate) fn is_in(target: &str, path: &str) -> bool {
     target.strip_prefix(path).is_some_and(|rest| {
         rest.is_empty() || rest.starts_with("::") || rest.starts_with(['_', '-'])
     })

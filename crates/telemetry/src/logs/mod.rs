@@ -41,6 +41,7 @@ use std::time::Duration;
 use tracing::level_filters::LevelFilter;
 
 pub use clock::Clock;
+pub(crate) use filter::is_in;
 pub use layer::{Control, layer};
 pub use parse::{ParseError, Size};
 pub use vmodule::Vmodule;

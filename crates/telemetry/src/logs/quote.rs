@@ -45,10 +45,12 @@ fn escaped(out: &mut String, code: u32) {
 }
 
 /// Appends `=` and a text value. Several lines are not quoted but indented by a
-/// tab, between `<` and `>`.
+/// tab, between `<` and `>`; unless other control characters are among them,
+/// with which somebody's name could write anywhere on a terminal.
 pub(super) fn value(out: &mut String, text: &str) {
     out.push('=');
-    if !text.contains('\n') {
+    let is_odd = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains('\n') || text.contains(is_odd) {
         return quoted(out, text);
     }
     out.push_str("<\n");
@@ -86,7 +88,12 @@ mod tests {
 
     #[test]
     fn several_lines_are_indented() {
-        let cases = [("a\nb", "=<\n\ta\n\tb\n >"), ("a\n", "=<\n\ta\n >"), ("a", "=\"a\"")];
+        let cases = [
+            ("a\nb", "=<\n\ta\n\tb\n >"),
+            ("a\n", "=<\n\ta\n >"),
+            ("a", "=\"a\""),
+            ("a\n\x1b[2Jb\r", r#"="a\n\x1b[2Jb\r""#),
+        ];
         for (text, expected) in cases {
             let mut out = String::new();
             value(&mut out, text);

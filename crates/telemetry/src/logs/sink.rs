@@ -13,6 +13,8 @@ use crate::Error;
 
 /// So many bytes wait for a stream that does not move; more are dropped.
 const CAPACITY: usize = 8 << 20;
+/// So long a stream is left alone that does not block and takes nothing now.
+const PAUSE: Duration = Duration::from_millis(10);
 /// So long a flush waits for a stream that does not move.
 const FLUSH: Duration = Duration::from_secs(2);
 
@@ -38,7 +40,8 @@ struct State {
     pending: Vec<u8>,
     dropped: u64,
     is_writing: bool,
-    is_flushing: bool,
+    /// Those who wait for all of it to be written.
+    n_flushing: usize,
     is_closed: bool,
 }
 
@@ -87,11 +90,11 @@ impl Sink {
     pub(super) fn flush(&self) {
         let Owner(shared) = &*self.0;
         let mut state = shared.state.lock();
-        state.is_flushing = true;
+        state.n_flushing += 1;
         shared.work.notify_one();
         let is_busy = |state: &mut State| state.is_writing || !state.pending.is_empty();
         shared.written.wait_while_for(&mut state, is_busy, FLUSH);
-        state.is_flushing = false;
+        state.n_flushing -= 1;
     }
 }
 
@@ -113,7 +116,7 @@ fn write_all(
         let mut state = shared.state.lock();
         shared.work.wait_while(&mut state, |s| s.pending.is_empty() && !s.is_closed);
         let is_early =
-            |s: &mut State| s.pending.len() < buffering.size && !s.is_flushing && !s.is_closed;
+            |s: &mut State| s.pending.len() < buffering.size && s.n_flushing == 0 && !s.is_closed;
         if is_early(&mut state) {
             shared.work.wait_while_for(&mut state, is_early, buffering.patience);
         }
@@ -127,14 +130,29 @@ fn write_all(
         if dropped > 0 {
             batch.extend_from_slice(lament(dropped).as_bytes());
         }
-        // A closed stream takes no complaint either.
-        let _ = stream.write_all(&batch).and_then(|()| stream.flush());
+        write(&mut *stream, &batch);
         batch.clear();
         // After a burst, the room goes back.
         batch.shrink_to(CAPACITY / 64);
         shared.state.lock().is_writing = false;
         shared.written.notify_all();
     }
+}
+
+/// Writes a batch. What a stream does not take that is closed or broken is lost:
+/// it takes no complaint either.
+fn write(stream: &mut dyn Write, mut batch: &[u8]) {
+    while !batch.is_empty() {
+        match stream.write(batch) {
+            Ok(0) => return,
+            Ok(n) => batch = &batch[n..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // Whoever shares the stream has made it so, for them and for us.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => thread::sleep(PAUSE),
+            Err(_) => return,
+        }
+    }
+    let _ = stream.flush();
 }
 
 /// A writer for one line.

@@ -276,6 +276,36 @@ fn a_stream_that_does_not_move_holds_nobody_up() {
 }
 
 #[test]
+fn a_stream_that_does_not_block_loses_nothing() {
+    /// Takes a few bytes every other time.
+    struct Reluctant(bool, Paper);
+    impl Write for Reluctant {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 = !self.0;
+            match self.0 {
+                true => Err(io::ErrorKind::WouldBlock.into()),
+                false => self.1.write(&bytes[..bytes.len().min(40)]),
+            }
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let paper = Paper::default();
+    let reluctant = Reluctant(false, paper.clone());
+    let streams = Streams { info: Box::new(io::sink()), error: Box::new(reluctant) };
+    let (layer, control) = layer(options(Format::Text), streams).unwrap();
+    tracing::subscriber::with_default(Registry::default().with(vec![layer]), || {
+        for n in 0..5 {
+            tracing::info!(n, "said");
+        }
+    });
+    control.flush();
+    let text = paper.text();
+    assert!((0..5).all(|n| text.contains(&format!("\"said\" n={n}\n"))), "{text}");
+}
+
+#[test]
 fn a_closed_stream_is_borne() {
     struct Closed;
     impl Write for Closed {

@@ -34,6 +34,7 @@ use tracing_subscriber::filter::FilterFn;
 use tracing_subscriber::layer::Layer;
 use tracing_subscriber::registry::LookupSpan;
 
+use crate::logs::is_in;
 use client::Client;
 pub use parse::{Endpoint, SamplingRate};
 
@@ -174,7 +175,7 @@ where
         .build();
     let own = options.own;
     let is_exported = FilterFn::new(move |meta| {
-        let is_own = || own.iter().any(|own| meta.target().starts_with(own.as_str()));
+        let is_own = || own.iter().any(|own| is_in(meta.target(), own));
         meta.is_span() && *meta.level() <= Level::INFO && is_own()
     })
     .with_max_level_hint(LevelFilter::INFO);

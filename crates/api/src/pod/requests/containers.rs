@@ -77,8 +77,6 @@ impl<'a> Containers<'a> {
         containers.any(|c| c.allocated.is_some() || c.actuated.is_some())
     }
 
-    /// Containers run together; an init container runs with the sidecars
-    /// before it and without the containers.
     fn aggregate(
         &self,
         defaults: &Amounts<'a>,
@@ -88,27 +86,37 @@ impl<'a> Containers<'a> {
             let stated = of(container).map_or(Cow::Owned(Amounts::new()), Cow::Borrowed);
             complete(stated, defaults)
         };
-        let mut running = Amounts::new();
-        for container in &self.main {
-            add(&mut running, &with_defaults(container));
-        }
-        let mut sidecars = Amounts::new();
-        let mut starting = Amounts::new();
-        for container in &self.init {
-            let needed = with_defaults(container);
-            if container.sidecar {
-                add(&mut running, &needed);
-                add(&mut sidecars, &needed);
-                raise(&mut starting, &sidecars);
-            } else {
-                let mut needed = needed.into_owned();
-                add(&mut needed, &sidecars);
-                raise(&mut starting, &needed);
-            }
-        }
-        raise(&mut running, &starting);
-        running
+        let init = self.init.iter().map(|container| (container.sidecar, with_defaults(container)));
+        together(self.main.iter().map(with_defaults), init)
     }
+}
+
+/// What containers need together, given what each needs; of init containers also
+/// whether it is a sidecar. Containers run together; an init container runs with
+/// the sidecars before it and without the containers.
+pub(super) fn together<'m, 'a: 'm>(
+    main: impl Iterator<Item = Cow<'m, Amounts<'a>>>,
+    init: impl Iterator<Item = (bool, Cow<'m, Amounts<'a>>)>,
+) -> Amounts<'a> {
+    let mut running = Amounts::new();
+    for needed in main {
+        add(&mut running, &needed);
+    }
+    let mut sidecars = Amounts::new();
+    let mut starting = Amounts::new();
+    for (is_sidecar, needed) in init {
+        if is_sidecar {
+            add(&mut running, &needed);
+            add(&mut sidecars, &needed);
+            raise(&mut starting, &sidecars);
+        } else {
+            let mut needed = needed.into_owned();
+            add(&mut needed, &sidecars);
+            raise(&mut starting, &needed);
+        }
+    }
+    raise(&mut running, &starting);
+    running
 }
 
 /// `amounts` and what of `defaults` they leave out.

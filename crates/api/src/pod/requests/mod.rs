@@ -1,5 +1,5 @@
-//! What a pod asks for: containers, init containers, sidecars, pod-level
-//! resources, overhead, and resizes under way.
+//! What a pod asks for and may use: containers, init containers, sidecars,
+//! pod-level resources, overhead, and resizes under way.
 //!
 //! Sources: KEP-753 (sidecars), KEP-2837 (pod-level resources), KEP-1287 and
 //! KEP-5419 (in-place resizes), and kube-scheduler v1.36 where they leave
@@ -7,6 +7,7 @@
 
 mod amounts;
 mod containers;
+mod limits;
 mod pod_level;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ mod tests;
 use amounts::{Amounts, add, read_list};
 use containers::Containers;
 use k8s_openapi::api::core::v1 as core_v1;
+pub(crate) use limits::pod_limits;
 use pod_level::PodLevel;
 
 use crate::node_info::CpuAndMemory;

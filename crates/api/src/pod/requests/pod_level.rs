@@ -65,6 +65,6 @@ impl<'a> PodLevel<'a> {
 }
 
 /// Whether a resource can be set for a pod as a whole.
-fn is_pod_level_resource(name: &str) -> bool {
+pub(super) fn is_pod_level_resource(name: &str) -> bool {
     matches!(name, "cpu" | "memory") || name.starts_with("hugepages-")
 }

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{PodResources, pod_resources};
+use super::{PodResources, pod_limits, pod_resources};
 use crate::problem::Problem;
 
 fn read(pod: Value) -> (PodResources, Vec<Problem>) {
@@ -321,6 +321,74 @@ fn amounts_that_cannot_be_read_are_reported_with_their_place() {
             r#"spec.resources.requests["cpu"]"#,
             r#"status.allocatedResources["cpu"]"#,
             r#"spec.overhead["cpu"]"#,
+        ]
+    );
+}
+
+/// What a pod of that spec may use.
+#[track_caller]
+fn check_limits(spec: Value, expected: &str) {
+    let spec = serde_json::from_value(spec).expect("a spec");
+    let mut problems = Vec::new();
+    let limits = pod_limits(&spec, &mut problems);
+    assert_eq!(problems, []);
+    assert_eq!(limits.to_string(), expected);
+}
+
+fn limited(name: &str, limits: Value, policy: Value) -> Value {
+    json!({"name": name, "restartPolicy": policy, "resources": {"limits": limits}})
+}
+
+#[test]
+fn limits_add_up_as_requests_do() {
+    let main = json!([limited("a", cpu("1"), NONE), limited("b", cpu("2"), NONE)]);
+    check_limits(json!({"containers": main}), "cpu=3000m memory=0");
+    // A container without a limit adds nothing.
+    let some = json!([limited("a", json!({"memory": "5"}), NONE), limited("b", cpu("2"), NONE)]);
+    check_limits(json!({"containers": some}), "cpu=2000m memory=5");
+    let init = json!([limited("i", cpu("4"), NONE)]);
+    check_limits(json!({"containers": main, "initContainers": init}), "cpu=4000m memory=0");
+    let sidecar_first =
+        json!([limited("s", cpu("1"), json!("Always")), limited("i", cpu("4"), NONE)]);
+    check_limits(
+        json!({"containers": main, "initContainers": sidecar_first}),
+        "cpu=5000m memory=0",
+    );
+    let sidecar = json!([limited("s", cpu("1"), json!("Always"))]);
+    check_limits(json!({"containers": main, "initContainers": sidecar}), "cpu=4000m memory=0");
+    // Requests are none.
+    check_limits(json!({"containers": [container("a", cpu("1"))]}), "cpu=0m memory=0");
+}
+
+#[test]
+fn limits_of_the_whole_pod_take_the_place_of_sums_and_overhead_adds_to_limits_only() {
+    let spec = json!({
+        "containers": [limited("a", json!({"cpu": "1", "memory": "7", "example.com/gpu": "2"}), NONE)],
+        "resources": {"limits": {"cpu": "3", "hugepages-2Mi": "4", "example.com/gpu": "9"}},
+        "overhead": {"cpu": "500m", "ephemeral-storage": "1"},
+    });
+    check_limits(spec, "cpu=3500m memory=7 example.com/gpu=2 hugepages-2Mi=4");
+    let none = json!({"containers": [limited("a", cpu("0"), NONE)], "overhead": cpu("1")});
+    check_limits(none, "cpu=0m memory=0");
+}
+
+#[test]
+fn limits_that_cannot_be_read_are_reported_with_their_place() {
+    let spec = json!({
+        "containers": [limited("a", cpu("much"), NONE)],
+        "initContainers": [limited("i", cpu("-1"), NONE)],
+        "resources": {"limits": cpu("x")},
+        "overhead": cpu("y"),
+    });
+    let mut problems = Vec::new();
+    pod_limits(&serde_json::from_value(spec).expect("a spec"), &mut problems);
+    let places: Vec<&str> = problems.iter().map(|p| p.path.as_str()).collect();
+    assert_eq!(
+        places,
+        [
+            r#"spec.containers[0].resources.limits["cpu"]"#,
+            r#"spec.initContainers[0].resources.limits["cpu"]"#,
+            r#"spec.resources.limits["cpu"]"#,
         ]
     );
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use kube::client::{Body, ClientBuilder};
-use kube::config::{Config as KubeConfig, KubeConfigOptions, Kubeconfig};
+use kube::config::{Config as KubeConfig, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use steersman_leader_election::Fence;
 use steersman_metrics::SchedulerMetrics;
 use tower::util::{MapRequestLayer, option_layer};
@@ -18,7 +18,9 @@ pub(super) async fn find(kubeconfig: &str, master: Option<&str>) -> anyhow::Resu
     let file = (!kubeconfig.is_empty()).then(|| Path::new(kubeconfig));
     let master = master.filter(|master| !master.is_empty());
     let address = |master: &str| {
-        master.parse().with_context(|| format!("--master {master:?} is not an address"))
+        let uri: Option<http::Uri> = master.parse().ok().filter(has_possible_port);
+        // A password in it would not go into the message.
+        uri.context("--master is not the address of an API server, such as https://10.0.0.1:6443")
     };
     let mut kube = match (file, master) {
         (Some(file), _) => from_file(file).await?,
@@ -36,6 +38,13 @@ pub(super) async fn find(kubeconfig: &str, master: Option<&str>) -> anyhow::Resu
         kube.cluster_url = address(master)?;
     }
     completed(kube)
+}
+
+/// Whether the port, if there is one, is a port.
+fn has_possible_port(uri: &http::Uri) -> bool {
+    let authority = uri.authority().map(|authority| authority.as_str()).unwrap_or_default();
+    let place = authority.rsplit_once('@').map_or(authority, |(_, place)| place);
+    place.len() == uri.host().unwrap_or_default().len() || uri.port_u16().is_some()
 }
 
 /// What a kubeconfig says.
@@ -108,7 +117,11 @@ async fn from_file(file: &Path) -> anyhow::Result<KubeConfig> {
     // Errors of this type say their causes themselves.
     let kubeconfig = match Kubeconfig::read_from(file) {
         Ok(kubeconfig) => kubeconfig,
-        Err(error) => bail!("cannot read kubeconfig {name}: {error}"),
+        // This one names the file in its own way.
+        Err(KubeconfigError::ReadConfig(error, _)) => {
+            bail!("cannot read kubeconfig {name}: {error}")
+        }
+        Err(error) => bail!("kubeconfig {name}: {error}"),
     };
     match KubeConfig::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await {
         Ok(config) => Ok(config),
@@ -119,6 +132,22 @@ async fn from_file(file: &Path) -> anyhow::Result<KubeConfig> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ports_that_cannot_be_are_refused() {
+        let cases = [
+            ("https://a:6443", true),
+            ("https://a", true),
+            ("a:1", true),
+            ("https://me:secret@a:6443/", true),
+            ("https://[::1]:6443", true),
+            ("https://[::1]", true),
+            ("https://a:99999999", false),
+        ];
+        for (text, possible) in cases {
+            assert_eq!(has_possible_port(&text.parse().unwrap()), possible, "{text}");
+        }
+    }
 
     #[test]
     fn an_address_without_a_scheme_is_completed_and_a_foreign_one_refused() {

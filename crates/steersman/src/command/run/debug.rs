@@ -1,10 +1,8 @@
-//! What the scheduler knows and waits for, on pages and in the log.
+//! What the scheduler knows and waits for, on pages.
 
-use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use anyhow::Context;
 use serde::Serialize;
 use steersman_api::name::Name;
 use steersman_runtime::views::{
@@ -12,7 +10,6 @@ use steersman_runtime::views::{
 };
 use steersman_runtime::{Inspector, Moment};
 use steersman_serving::{Page, PageError, PageRequest, Reply, Site, SiteError};
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::Later;
 
@@ -22,20 +19,8 @@ pub(super) fn pages(site: Site, inspector: &Inspector) -> Result<Site, SiteError
         .page("/debug/steersman/nominated", page::<NominationsView>(inspector))?
         .page("/debug/steersman/bindings", page::<BindingsView>(inspector))?
         .page("/debug/steersman/cluster", page::<ClusterView>(inspector))?
-        .page("/debug/steersman/node", Arc::new(NodePage(inspector.clone())))
-}
-
-/// Writes all views into the log whenever SIGUSR2 comes, as kube-scheduler
-/// does with its cache and its queue.
-pub(super) async fn dump(inspector: Inspector) -> anyhow::Result<Infallible> {
-    let mut asked = signal(SignalKind::user_defined2()).context("cannot listen to signals")?;
-    loop {
-        asked.recv().await;
-        match inspector.dump(PATIENCE, Limit::default()).await {
-            Ok(text) => tracing::info!("SIGUSR2: what the scheduler knows\n{text}"),
-            Err(error) => tracing::info!("SIGUSR2: {error}"),
-        }
-    }
+        .page("/debug/steersman/node", Arc::new(NodePage(inspector.clone())))?
+        .page("/debug/steersman/dump", Arc::new(DumpPage(inspector.clone())))
 }
 
 /// A view that a page can show.
@@ -125,6 +110,18 @@ impl Page for NodePage {
                 return Err(PageError::NotFound(format!("node {name:?} is not known")));
             };
             if wants_json { Reply::json(&detail) } else { Ok(Reply::text(detail.text())) }
+        })
+    }
+}
+
+/// All views at once, as text.
+struct DumpPage(Inspector);
+
+impl Page for DumpPage {
+    fn render<'a>(&'a self, request: &'a PageRequest) -> Later<'a, Result<Reply, PageError>> {
+        Box::pin(async {
+            let text = self.0.dump(PATIENCE, limit(request)?).await.map_err(unavailable)?;
+            Ok(Reply::text(text))
         })
     }
 }

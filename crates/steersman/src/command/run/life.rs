@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anyhow::Context;
 use jiff::Timestamp;
 use steersman_leader_election::Election;
-use steersman_runtime::{Counters, Inspector, Options};
+use steersman_runtime::{Counters, Inspector, Options, Summary};
 use steersman_telemetry::logs::Control;
 use tokio_util::sync::CancellationToken;
 
+use super::dump::Dumper;
 use super::flags::Checked;
-use super::health::Checks;
+use super::health::{self, Checks, Verdict};
 use super::measured::{self, Reloads};
 use super::reload::Reloader;
 use super::schedule::{self, Shift};
@@ -19,7 +19,7 @@ use super::serving::{self, Serving};
 use super::settled::{Settled, Source};
 use super::signals::Signals;
 use super::site::Shown;
-use super::{client, debug, identity};
+use super::{client, identity};
 
 /// What a life begins with.
 pub(super) struct Start {
@@ -31,12 +31,13 @@ pub(super) struct Start {
     /// All flags as text, by name.
     pub(super) flags: BTreeMap<String, String>,
     pub(super) logs: Control,
+    pub(super) signals: Signals,
 }
 
 /// Serves, leads and schedules until a signal comes.
 pub(super) async fn live(start: Start) -> anyhow::Result<()> {
-    let Start { source, checked, text, settled, flags, logs } = start;
-    let signals = Signals::new().context("cannot listen to signals")?;
+    let Start { source, checked, text, settled, flags, logs, signals } = start;
+    let Signals { end, reread, dump } = signals;
     let stop = CancellationToken::new();
     // Before anything else: whether the port can be had.
     let server = match checked.serving {
@@ -52,7 +53,8 @@ pub(super) async fn live(start: Start) -> anyhow::Result<()> {
     let monitor = election.as_ref().map(Election::monitor);
     let (inspector, counters) = (Inspector::default(), Arc::<Counters>::default());
     metrics.attach(inspector.clone(), counters.clone());
-    let checks = Checks::new(monitor.clone(), stop.clone(), inspector.clone());
+    let verdict = Verdict::default();
+    let checks = Checks::new(monitor.clone(), stop.clone(), inspector.clone(), &verdict);
     let options =
         Options { max_unschedulable: checked.max_unschedulable, ..identity::options(&settled) };
     let source = Arc::new(source);
@@ -69,6 +71,10 @@ pub(super) async fn live(start: Start) -> anyhow::Result<()> {
         logs,
         started: Timestamp::now(),
     };
+    let watching = health::watch(inspector.clone(), configs.clone(), verdict);
+    let (seen, asked) = (configs.clone(), dump);
+    let dumper =
+        Dumper { inspector: inspector.clone(), client: client.clone(), configs: seen, asked };
     let shift = Shift {
         registry: &source.registry,
         kube,
@@ -76,7 +82,7 @@ pub(super) async fn live(start: Start) -> anyhow::Result<()> {
         options,
         configs,
         counters,
-        inspector: inspector.clone(),
+        inspector,
         metrics: metrics.clone(),
         stop: stop.clone(),
     };
@@ -91,15 +97,22 @@ pub(super) async fn live(start: Start) -> anyhow::Result<()> {
         };
         let summary = tokio::select! {
             summary = Box::pin(schedule::work(shift)) => summary?,
-            never = reloader.run() => match never? {},
-            never = debug::dump(inspector) => match never? {},
+            never = reloader.run(reread) => match never? {},
+            never = dumper.run() => match never? {},
+            never = watching => match never? {},
         };
         if let Some(serving) = serving {
             serving.end().await;
         }
         Ok(summary)
     };
-    match signals.heed(stop, Box::pin(work)).await? {
+    let summary = end.heed(stop, Box::pin(work)).await?;
+    stopped(summary);
+    Ok(())
+}
+
+fn stopped(summary: Option<Summary>) {
+    match summary {
         Some(summary) => tracing::info!(
             attempts = summary.attempts,
             bound = summary.bound,
@@ -109,7 +122,6 @@ pub(super) async fn live(start: Start) -> anyhow::Result<()> {
         ),
         None => tracing::info!("stopped without having led"),
     }
-    Ok(())
 }
 
 fn starting(settled: &Settled, server: &str) {

@@ -6,7 +6,7 @@ use steersman_config::FeatureGates;
 use steersman_leader_election::Monitor;
 use steersman_metrics::{Build, CONTENT_TYPE, Choice, Options, Reload, SchedulerMetrics};
 use steersman_runtime::views::AskError;
-use steersman_serving::{Page, PageError, PageRequest, Reply, Site, SiteError};
+use steersman_serving::{Check, Page, PageError, PageRequest, Reply, Site, SiteError, page, ping};
 
 use super::Later;
 use super::reload::Told;
@@ -44,8 +44,43 @@ pub(super) fn pages(
     monitor: Option<Monitor>,
 ) -> Result<Site, SiteError> {
     let all = All { metrics: metrics.clone(), monitor };
+    let checked = metrics.clone();
+    let checked = page(move |_| Ok(Reply::new(CONTENT_TYPE, checked.render_slis())));
     site.page("/metrics", Arc::new(all))?
-        .page("/metrics/resources", Arc::new(Resources(metrics.clone())))
+        .page("/metrics/resources", Arc::new(Resources(metrics.clone())))?
+        .page("/metrics/slis", checked)
+}
+
+/// The checks of an endpoint, `healthz` for instance, each counted when it is
+/// made. None of them means `ping`.
+pub(super) fn counted(
+    endpoint: &'static str,
+    checks: Vec<Arc<dyn Check>>,
+    metrics: &Arc<SchedulerMetrics>,
+) -> Vec<Arc<dyn Check>> {
+    let checks = if checks.is_empty() { vec![ping()] } else { checks };
+    let counted = |check| -> Arc<dyn Check> {
+        Arc::new(Counted { check, endpoint, metrics: metrics.clone() })
+    };
+    checks.into_iter().map(counted).collect()
+}
+
+struct Counted {
+    check: Arc<dyn Check>,
+    endpoint: &'static str,
+    metrics: Arc<SchedulerMetrics>,
+}
+
+impl Check for Counted {
+    fn name(&self) -> &str {
+        self.check.name()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let result = self.check.check();
+        self.metrics.health_checked(self.name(), self.endpoint, result.is_ok());
+        result
+    }
 }
 
 struct All {

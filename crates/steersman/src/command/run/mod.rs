@@ -2,6 +2,7 @@
 
 mod client;
 mod debug;
+mod dump;
 mod flags;
 mod health;
 mod identity;
@@ -33,6 +34,7 @@ use super::config_file::say;
 use flags::Flags;
 use life::Start;
 use settled::{Settled, Source};
+use signals::Signals;
 pub(super) use spelling::spelled;
 
 /// What comes of something in a while.
@@ -54,7 +56,8 @@ Examples:
   steersman run --kube-api-qps 100 --write-config-to /dev/stdout
 
 SIGTERM and SIGINT let bindings under way finish, for up to 10 seconds; SIGHUP
-reads the file of --config again.";
+reads the file of --config again; SIGUSR2 writes into the log what the scheduler
+knows, and where that differs from what the API server has.";
 
 /// The flags, which are kube-scheduler's.
 #[derive(Debug, clap::Args)]
@@ -97,18 +100,23 @@ pub(super) fn run(registry: &Registry, args: Args) -> anyhow::Result<u8> {
         tracing::warn!("{warning}");
     }
     let source = Source { flags, registry: registry.clone(), gates };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the asynchronous runtime")?;
+    // Before anything that takes a while: until then they end the program.
+    let signals = {
+        let _entered = runtime.enter();
+        Signals::new(source.file().is_some()).context("cannot listen to signals")?
+    };
     let text = source.read()?;
     let settled = settle(&source, text.as_deref())?;
     if let Some(file) = flags::value::given(source.flags.misc.write_config_to.as_ref()) {
         write_config(file, &settled)?;
         return Ok(SUCCESS);
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the asynchronous runtime")?;
-    let start =
-        Start { source, checked, text, settled, flags: args.shown, logs: guard.logs().clone() };
+    let logs = guard.logs().clone();
+    let start = Start { source, checked, text, settled, flags: args.shown, logs, signals };
     runtime.block_on(Box::pin(life::live(start)))?;
     Ok(SUCCESS)
 }

@@ -8,9 +8,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
 use steersman_config::{Config, changes};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -77,16 +76,12 @@ impl Reloader {
         (reloader, follower)
     }
 
-    /// Follows the file for ever. Without one, SIGHUP ends the program, as it
-    /// always does.
-    ///
-    /// # Errors
-    /// When signals cannot be listened to.
-    pub(super) async fn run(mut self) -> anyhow::Result<Infallible> {
-        if self.source.file().is_none() {
+    /// Follows the file, if there is one, for ever; whoever sends `hangup` wants
+    /// it to be read at once.
+    pub(super) async fn run(mut self, hangup: Option<Signal>) -> anyhow::Result<Infallible> {
+        let Some(mut hangup) = hangup.filter(|_| self.source.file().is_some()) else {
             return std::future::pending().await;
-        }
-        let mut hangup = signal(SignalKind::hangup()).context("cannot listen to signals")?;
+        };
         let mut look = interval(POLL);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {

@@ -1,14 +1,16 @@
 //! Leading and scheduling, from the first configuration to the last.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use kube::config::Config as KubeConfig;
 use steersman_config::Config;
 use steersman_core::{Scheduler, Setup};
+use steersman_extender::Permission;
 use steersman_framework::extender::Extender;
 use steersman_framework::registry::Registry;
-use steersman_leader_election::{Election, Term};
+use steersman_leader_election::{Election, Leadership, Term};
 use steersman_metrics::SchedulerMetrics;
 use steersman_runtime::{
     Counters, Inspector, Options, Scheduling, Several, Spans, Summary, Traced,
@@ -16,10 +18,18 @@ use steersman_runtime::{
 use steersman_telemetry::traces;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::client;
 use super::settled::Settled;
+
+/// How long a configuration is in force at the least, once the cluster is known.
+const LEAST_SHIFT: Duration = Duration::from_secs(2);
+/// How long knowing the cluster may take before another configuration is tried.
+const LEARNING: Duration = Duration::from_secs(60);
+/// How often is looked whether it is known.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// What stays the same while configurations come and go.
 pub(super) struct Shift<'a> {
@@ -40,14 +50,13 @@ pub(super) struct Shift<'a> {
 pub(super) async fn work(mut shift: Shift<'_>) -> anyhow::Result<Option<Summary>> {
     let Some(election) = shift.election.take() else {
         let client = client::connect(shift.kube.clone(), None, &shift.metrics)?;
-        return Box::pin(schedule(&mut shift, client)).await.map(Some);
+        return Box::pin(schedule(&mut shift, client, None)).await.map(Some);
     };
     let Some(mut term) = lead(election, &shift.stop).await else { return Ok(None) };
-    let client = {
-        let fence = term.leadership().fence();
-        client::connect(shift.kube.clone(), Some(fence), &shift.metrics)?
-    };
-    let summary = match term.hold(Box::pin(schedule(&mut shift, client))).await {
+    let leadership = term.leadership();
+    let client = client::connect(shift.kube.clone(), Some(leadership.fence()), &shift.metrics)?;
+    let work = Box::pin(schedule(&mut shift, client, Some(&leadership)));
+    let summary = match term.hold(work).await {
         Ok(summary) => summary?,
         // The fence keeps in what is still under way.
         Err(lost) => return Err(anyhow!(lost).context("leader election lost")),
@@ -65,14 +74,18 @@ async fn lead(election: Election, stop: &CancellationToken) -> Option<Term> {
 }
 
 /// Schedules under one configuration after the other.
-async fn schedule(shift: &mut Shift<'_>, client: kube::Client) -> anyhow::Result<Summary> {
+async fn schedule(
+    shift: &mut Shift<'_>,
+    client: kube::Client,
+    leadership: Option<&Leadership>,
+) -> anyhow::Result<Summary> {
     loop {
         let current = shift.configs.borrow_and_update().clone();
         let config = &current.config;
         let traced = Traced::new(Spans::new(traces::is_sampled));
         let scheduling = Scheduling {
             options: shift.options.clone(),
-            extenders: shift.metrics.extenders(extenders(config)?),
+            extenders: shift.metrics.extenders(extenders(config, leadership)?),
             listener: Box::new(Several(vec![shift.metrics.listener(), Box::new(traced)])),
             counters: shift.counters.clone(),
             desk: shift.inspector.desk(),
@@ -82,7 +95,7 @@ async fn schedule(shift: &mut Shift<'_>, client: kube::Client) -> anyhow::Result
         let mut running = Box::pin(steersman_runtime::run(scheduling, generation.clone()));
         tokio::select! {
             summary = &mut running => return Ok(summary?),
-            Ok(()) = shift.configs.changed() => {
+            Ok(()) = superseded(&mut shift.configs, &shift.inspector) => {
                 generation.cancel();
                 let summary = running.await?;
                 if shift.stop.is_cancelled() {
@@ -94,19 +107,47 @@ async fn schedule(shift: &mut Shift<'_>, client: kube::Client) -> anyhow::Result
     }
 }
 
+/// Waits for another configuration, and until the present one has had its time:
+/// each has to learn the cluster anew, and a file that changes again and again
+/// must not leave pods waiting for ever.
+async fn superseded(
+    configs: &mut watch::Receiver<Arc<Settled>>,
+    inspector: &Inspector,
+) -> Result<(), watch::error::RecvError> {
+    let shift = async {
+        let knows = || inspector.unsynced().is_some_and(|missing| missing.is_empty());
+        let learning = async {
+            while !knows() {
+                sleep(LOOK).await;
+            }
+        };
+        // A cluster that cannot be learned may need the new configuration.
+        let _ = timeout(LEARNING, learning).await;
+        sleep(LEAST_SHIFT).await;
+    };
+    let (changed, ()) = tokio::join!(configs.changed(), shift);
+    changed
+}
+
 /// Sets up all that a configuration asks for and drops it again.
 ///
 /// # Errors
 /// When it cannot be run with.
 pub(super) fn rehearse(config: &Config, registry: &Registry) -> anyhow::Result<()> {
-    let extenders = extenders(config)?;
+    let extenders = extenders(config, None)?;
     Scheduler::new(Setup { extenders: &extenders, ..Setup::new(config, registry) })?;
     Ok(())
 }
 
-fn extenders(config: &Config) -> anyhow::Result<Vec<Arc<dyn Extender>>> {
+/// Extenders bind for whoever leads, and for nobody else.
+fn extenders(
+    config: &Config,
+    leadership: Option<&Leadership>,
+) -> anyhow::Result<Vec<Arc<dyn Extender>>> {
+    let may_bind = leadership.cloned().map(|it| Permission::new(move || it.still_valid()));
     let options = steersman_extender::Options {
         traceparent: Some(traces::current_traceparent),
+        may_bind,
         ..steersman_extender::Options::default()
     };
     steersman_extender::connect(&config.extenders, &Handle::current(), &options)

@@ -5,14 +5,13 @@
 //! more here: `--kubeconfig` is used with a file that names none, as nobody
 //! means to schedule another cluster.
 
-use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 use steersman_config::{Config, FeatureGates, Loaded};
 use steersman_framework::registry::Registry;
 
+use super::super::config_file::read_file;
 use super::flags::Flags;
 
 /// Where the configuration comes from, each time it is read.
@@ -22,8 +21,8 @@ pub(super) struct Source {
     pub(super) gates: FeatureGates,
 }
 
-/// A configuration to run with.
-#[derive(Clone, Debug)]
+/// A configuration to run with. Not for printing: the document may hold keys.
+#[derive(Clone)]
 pub(super) struct Settled {
     pub(super) config: Config,
     /// The same as a document of version v1, with all defaults.
@@ -49,12 +48,7 @@ impl Source {
     /// What the file holds now.
     pub(super) fn read(&self) -> anyhow::Result<Option<String>> {
         let Some(file) = self.file() else { return Ok(None) };
-        let name = file.display();
-        let bytes = fs::read(file).with_context(|| format!("cannot read {name}"))?;
-        match String::from_utf8(bytes) {
-            Ok(text) => Ok(Some(text)),
-            Err(_) => bail!("{name} is not UTF-8 text"),
-        }
+        read_file(file).map(Some)
     }
 
     /// The configuration that a file's text and the flags give.

@@ -1,4 +1,4 @@
-//! The signals that end the program.
+//! The signals that the program knows.
 
 use std::io;
 use std::time::Duration;
@@ -11,20 +11,34 @@ use tokio_util::sync::CancellationToken;
 /// A second signal that comes sooner after the first one is part of it.
 const IMPATIENCE: Duration = Duration::from_millis(500);
 
-/// SIGTERM and SIGINT.
+/// All of them. One that comes before somebody waits for it is not lost.
 pub(super) struct Signals {
+    pub(super) end: End,
+    /// SIGHUP, when there is a file to read again; without one it ends the
+    /// program, as it always does.
+    pub(super) reread: Option<Signal>,
+    /// SIGUSR2.
+    pub(super) dump: Signal,
+}
+
+impl Signals {
+    /// Listens from now on.
+    pub(super) fn new(has_file: bool) -> io::Result<Self> {
+        let (terminate, interrupt) =
+            (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        let reread = has_file.then(|| signal(SignalKind::hangup())).transpose()?;
+        let dump = signal(SignalKind::user_defined2())?;
+        Ok(Self { end: End { terminate, interrupt }, reread, dump })
+    }
+}
+
+/// The signals that end the program: SIGTERM and SIGINT.
+pub(super) struct End {
     terminate: Signal,
     interrupt: Signal,
 }
 
-impl Signals {
-    pub(super) fn new() -> io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
-    }
-
+impl End {
     async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",

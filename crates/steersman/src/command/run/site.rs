@@ -39,10 +39,11 @@ impl Shown {
     pub(super) fn site(self) -> Result<Site, SiteError> {
         let profiling = self.configs.borrow().config.enable_profiling;
         let configs = self.configs;
+        let counted = |endpoint, checks| measured::counted(endpoint, checks, &self.metrics);
         let mut site = Site::new()
-            .health("/healthz", self.checks.healthz)?
-            .health("/livez", Vec::new())?
-            .health("/readyz", self.checks.readyz)?
+            .health("/healthz", counted("healthz", self.checks.healthz))?
+            .health("/livez", counted("livez", self.checks.livez))?
+            .health("/readyz", counted("readyz", self.checks.readyz))?
             .page("/configz", configz(move || current(&configs)))?;
         site = measured::pages(site, &self.metrics, self.monitor)?;
         site = debug::pages(site, &self.inspector)?;

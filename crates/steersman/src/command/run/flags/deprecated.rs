@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use steersman_api::duration::GoDuration;
 
-use super::value::{file, given, truth};
+use super::value::{file, given, rate, truth};
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Deprecated flags")]
@@ -32,7 +32,7 @@ pub(in crate::command::run) struct DeprecatedFlags {
     /// DEPRECATED: requests a second to the API server, of which there may be
     /// any number if this is not given; see clientConnection.qps in the
     /// configuration. No effect with --config.
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = rate)]
     kube_api_qps: Option<f32>,
     /// DEPRECATED: how to reach the API server; see clientConnection.kubeconfig
     /// in the configuration, which comes first. Without either: $KUBECONFIG,

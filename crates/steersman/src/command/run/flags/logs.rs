@@ -4,7 +4,7 @@ use clap::Args;
 use steersman_api::duration::GoDuration;
 use steersman_telemetry::logs::{Format, Size, Verbosity, Vmodule};
 
-use super::value::truth;
+use super::value::{told, truth};
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Logs flags")]
@@ -15,7 +15,7 @@ pub(in crate::command::run) struct LogFlags {
     /// [Alpha] With --log-json-split-stream: how many bytes of messages that
     /// are no errors are gathered before they are written, such as 512, 1K or
     /// 2Mi. Needs the feature LoggingAlphaOptions.
-    #[arg(long, value_name = "SIZE", default_value = "0")]
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = told::<Size>)]
     pub(in crate::command::run) log_json_info_buffer_size: Size,
     /// [Alpha] In JSON: errors to stderr and the rest to stdout. Needs the
     /// feature LoggingAlphaOptions.
@@ -26,7 +26,7 @@ pub(in crate::command::run) struct LogFlags {
     )]
     pub(in crate::command::run) log_json_split_stream: bool,
     /// [Alpha] With --log-text-split-stream: as --log-json-info-buffer-size.
-    #[arg(long, value_name = "SIZE", default_value = "0")]
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = told::<Size>)]
     pub(in crate::command::run) log_text_info_buffer_size: Size,
     /// [Alpha] In text: errors and warnings to stderr and the rest to stdout.
     /// Needs the feature LoggingAlphaOptions.
@@ -37,7 +37,7 @@ pub(in crate::command::run) struct LogFlags {
     )]
     pub(in crate::command::run) log_text_split_stream: bool,
     /// text (klog's), json, or human, which kube-scheduler has not.
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = told::<Format>)]
     pub(in crate::command::run) logging_format: Format,
     /// How much to log: from 4 on every attempt, from 7 on every detail. Pods
     /// that are bound are always named.
@@ -46,11 +46,15 @@ pub(in crate::command::run) struct LogFlags {
         long = "v",
         value_name = "LEVEL",
         default_value = "0",
-        allow_negative_numbers = true
+        allow_negative_numbers = true,
+        value_parser = told::<Verbosity>
     )]
     pub(in crate::command::run) verbosity: Verbosity,
     /// Other levels for the files or modules that patterns name, as
     /// PATTERN=LEVEL,….
-    #[arg(long, value_name = "PATTERN=LEVEL", default_value = "", hide_default_value = true)]
+    #[arg(
+        long, value_name = "PATTERN=LEVEL", default_value = "", hide_default_value = true,
+        value_parser = told::<Vmodule>
+    )]
     pub(in crate::command::run) vmodule: Vmodule,
 }

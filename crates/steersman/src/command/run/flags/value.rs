@@ -7,6 +7,8 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use steersman_telemetry::ParseError;
+
 /// A truth value in one of Go's spellings.
 pub(super) fn truth(text: &str) -> Result<bool, String> {
     match text {
@@ -14,6 +16,18 @@ pub(super) fn truth(text: &str) -> Result<bool, String> {
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
         _ => Err("allowed: true, false".to_owned()),
     }
+}
+
+/// A number of requests a second.
+pub(super) fn rate(text: &str) -> Result<f32, String> {
+    let rate = text.parse().ok().filter(|rate: &f32| rate.is_finite());
+    rate.ok_or_else(|| "allowed: a finite number".to_owned())
+}
+
+/// What the crate for logs and traces reads by itself; its message without the
+/// flag and what was found, which are named anyhow.
+pub(super) fn told<T: FromStr<Err = ParseError>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: ParseError| format!("allowed: {}", error.allowed))
 }
 
 /// The path of a file. An empty one stands for none, so that a template can

@@ -138,6 +138,69 @@ async fn what_cannot_be_used_changes_nothing_and_is_said_once() {
 }
 
 #[tokio::test]
+async fn a_file_that_is_away_or_a_directory_leaves_things_as_they_are() {
+    let mut bench = Bench::new("away", "parallelism: 1");
+    std::fs::remove_file(&bench.file).unwrap();
+    bench.reloader.ask();
+    bench.check(expect!["refused"]);
+    std::fs::create_dir(&bench.file).unwrap();
+    for _ in 0..3 {
+        bench.reloader.look();
+    }
+    // Said once, as the reason is another one.
+    bench.check(expect!["refused"]);
+    std::fs::remove_dir(&bench.file).unwrap();
+    // What was there before is nothing new.
+    bench.write("parallelism: 1");
+    for _ in 0..3 {
+        bench.reloader.look();
+    }
+    bench.check(expect![""]);
+}
+
+#[tokio::test]
+async fn a_link_that_is_swapped_above_the_file_is_followed() {
+    let mut bench = Bench::new("link", "parallelism: 1");
+    // As a ConfigMap is mounted: the file is a link into a link to a directory.
+    let dir = bench.file.with_extension("d");
+    let _ = std::fs::remove_dir_all(&dir);
+    for (version, parallelism) in [("v1", 1), ("v2", 2)] {
+        std::fs::create_dir_all(dir.join(version)).unwrap();
+        let text = format!("{HEAD}parallelism: {parallelism}");
+        std::fs::write(dir.join(version).join("config.yaml"), text).unwrap();
+    }
+    let data = dir.join("data");
+    std::os::unix::fs::symlink("v1", &data).unwrap();
+    std::fs::remove_file(&bench.file).unwrap();
+    std::os::unix::fs::symlink(data.join("config.yaml"), &bench.file).unwrap();
+    bench.reloader.look();
+    bench.check(expect![""]);
+    let next = dir.join("next");
+    std::os::unix::fs::symlink("v2", &next).unwrap();
+    std::fs::rename(&next, &data).unwrap();
+    bench.reloader.look();
+    bench.reloader.look();
+    bench.check(expect![[r#"
+        taken over
+        to take over: parallelism 2"#]]);
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[tokio::test]
+async fn of_changes_that_come_while_nobody_takes_over_the_last_one_counts() {
+    let mut bench = Bench::new("several", "parallelism: 1");
+    for parallelism in 2..5 {
+        bench.write(&format!("parallelism: {parallelism}"));
+        bench.reloader.ask();
+    }
+    bench.check(expect![[r#"
+        taken over
+        taken over
+        taken over
+        to take over: parallelism 4"#]]);
+}
+
+#[tokio::test]
 async fn what_cannot_change_while_it_runs_stays_as_it_was() {
     let mut bench = Bench::new("fixed", "leaderElection: {resourceName: a}");
     bench.write("leaderElection: {resourceName: b}\nenableProfiling: false");
