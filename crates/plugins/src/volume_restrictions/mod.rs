@@ -22,14 +22,15 @@
 //!
 //! # Requeue events
 //! A pod goes that uses one of the pod's claims or a disk in conflict with its
-//! disks. A node comes, for pods with disks. A claim of the pod comes, or another
+//! disks. A node comes, for pods with disks, or goes, for pods with claims: with
+//! it go the users of a claim. A claim of the pod comes, or another
 //! one of its name is seen in its place.
 //!
 //! # Parity
 //! As kube-scheduler v1.36, but for these. A pod of another namespace that is
 //! evicted in thought, or is gone, does not free a claim because it uses one of
-//! the same name. A disk is freed by pods of other namespaces too, and a new
-//! node does not bring back pods that wait for a claim.
+//! the same name. A disk is freed by pods of other namespaces too, a new node
+//! does not bring back pods that wait for a claim, and one that goes does.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -182,7 +183,7 @@ impl EnqueueExtensions for VolumeRestrictions {
         let claim = EventResource(PersistentVolumeClaim::RESOURCE);
         vec![
             ClusterEvent::new(EventResource::ASSIGNED_POD, ActionType::DELETE),
-            ClusterEvent::new(EventResource::NODE, ActionType::ADD),
+            ClusterEvent::new(EventResource::NODE, ActionType::ADD | ActionType::DELETE),
             ClusterEvent::new(claim, ActionType::ADD | ActionType::UPDATE_OTHER),
         ]
     }
@@ -193,6 +194,8 @@ impl EnqueueExtensions for VolumeRestrictions {
                 disks_conflict(ctx.pod, gone)
                     || named_claims(ctx.pod).any(|key| named_claims(gone).any(|used| used == key))
             }
+            // Its pods, and their claims, went with it.
+            Change::Node { new: None, .. } => named_claims(ctx.pod).next().is_some(),
             Change::Node { .. } => has_exclusive_disks(ctx.pod),
             Change::Object { old, new: Some(new) } => {
                 // Another claim of that name, when its predecessor's deletion

@@ -121,6 +121,13 @@ fn new_node_counts_for_pods_with_disks() {
 }
 
 #[test]
+fn a_claim_whose_user_went_with_its_node_is_free() {
+    let gone = Change::Node { old: Some(node("n").build()), new: None };
+    check_hint(&pod_with("p", &["one"]), &gone, Some(Hint::Queue));
+    check_hint(&pod_with_volume("p", gce("d", false)), &gone, Some(Hint::Skip));
+}
+
+#[test]
 fn new_claim_counts_for_its_pod() {
     let p = pod_with("p", &["none"]);
     check_hint(&p, &came(claim("none", json!({}))), Some(Hint::Queue));
