@@ -36,7 +36,13 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
 
 /// The lines of an output without what differs between two runs.
 pub(crate) fn lines(text: &str) -> Vec<String> {
-    text.lines().map(line).collect()
+    text.lines().filter(|line| !is_progress(line)).map(line).collect()
+}
+
+/// Whether this is what `kubectl rollout status` prints until the rollout is
+/// done: how often depends on how far it is when kubectl first looks.
+fn is_progress(line: &str) -> bool {
+    line.starts_with("Waiting for ") || line.starts_with("waiting for ")
 }
 
 fn line(text: &str) -> String {
@@ -53,7 +59,7 @@ fn line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::line;
+    use super::{line, lines};
 
     #[test]
     fn what_differs_between_runs_is_replaced() {
@@ -71,5 +77,13 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(line(text), expected);
         }
+    }
+
+    #[test]
+    fn the_progress_of_a_rollout_is_left_out() {
+        let text = "Waiting for deployment \"web\" rollout to finish: 0 of 3 updated replicas are \
+                    available...\nwaiting for statefulset rolling update to complete 0 pods at \
+                    revision db-1...\ndeployment \"web\" successfully rolled out\n";
+        assert_eq!(lines(text), ["deployment \"web\" successfully rolled out"]);
     }
 }
