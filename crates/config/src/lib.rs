@@ -31,6 +31,7 @@ mod gated;
 mod minimal;
 mod moved;
 mod notices;
+mod redact;
 mod text;
 mod validate;
 mod versions;
@@ -42,6 +43,8 @@ pub mod errors;
 pub mod gates;
 pub mod resolve;
 
+use std::fmt;
+
 use serde_json::Value;
 use steersman_api::problem::{FieldPath, Problem};
 use steersman_api::strict;
@@ -51,28 +54,48 @@ pub use changes::{Change, changes, differences};
 pub use config::{Config, LeaderElection, Profile};
 pub use errors::ConfigErrors;
 pub use gates::{FeatureGates, Gate};
+pub use redact::{REDACTED, redacted};
 
 use versions::OldVersion;
 
-/// What a good configuration text gives.
-#[derive(Clone, Debug, PartialEq)]
+/// What a good configuration text gives. Its `Debug` shows no keys.
+#[derive(Clone, PartialEq)]
 pub struct Loaded {
     /// The configuration to run with.
     pub config: Config,
-    /// The document after defaulting, as the reference shows it.
+    /// The document after defaulting, as the reference shows it. It may hold
+    /// keys: [`redacted`] takes them out.
     pub document: Value,
     /// What was converted, has no effect or may surprise; nothing that keeps it
     /// from running.
     pub notices: Vec<Problem>,
 }
 
-/// A document in the version of today.
-#[derive(Clone, Debug, PartialEq)]
+/// A document in the version of today. Its `Debug` shows no keys.
+#[derive(Clone, PartialEq)]
 pub struct Migrated {
-    /// What the user wrote, as v1; without defaults.
+    /// What the user wrote, as v1; without defaults. It may hold keys, as
+    /// [`Loaded::document`].
     pub document: Value,
     /// What became of what, one each. Empty for a document that was v1 already.
     pub notices: Vec<Problem>,
+}
+
+impl fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { config, document, notices } = self;
+        let mut shown = f.debug_struct("Loaded");
+        shown.field("config", config).field("document", &redacted(document));
+        shown.field("notices", notices).finish()
+    }
+}
+
+impl fmt::Debug for Migrated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { document, notices } = self;
+        let mut shown = f.debug_struct("Migrated");
+        shown.field("document", &redacted(document)).field("notices", notices).finish()
+    }
 }
 
 /// How to read a document.
@@ -187,6 +210,7 @@ fn read(text: &str, registry: &Registry, versions: Versions) -> Result<Read, Con
     let mut wire: wire::Configuration = decoded.unwrap_or_default();
     wire.number_entries();
     if let Some(old) = old {
+        versions::name_allowed_fields(&old, &mut problems);
         let mut more = Vec::new();
         versions::convert(old, &mut wire, registry, &mut more, &mut notices);
         strict::append_independent(&mut problems, more);
@@ -196,6 +220,9 @@ fn read(text: &str, registry: &Registry, versions: Versions) -> Result<Read, Con
 
 /// Checks `apiVersion` and `kind`; in another type no field means anything.
 fn check_type(document: &Value, versions: Versions) -> Result<Option<OldVersion>, ConfigErrors> {
+    if document["kind"] == "Policy" {
+        return Err(policy().into());
+    }
     let mut problems = Vec::new();
     let mut old = None;
     for (field, allowed) in [("apiVersion", wire::API_VERSION), ("kind", wire::KIND)] {
@@ -224,6 +251,17 @@ fn check_type(document: &Value, versions: Versions) -> Result<Option<OldVersion>
         }
     }
     ConfigErrors::unless_clean(problems, old)
+}
+
+/// A document of the API that came before, whatever version it names.
+fn policy() -> Problem {
+    let allowed = format!(
+        "{:?} of {}: the Policy API was removed in v1.23; predicates and priorities became \
+         plugins, which profiles[].plugins enables and weighs, and extenders stand in extenders[]",
+        wire::KIND,
+        wire::API_VERSION
+    );
+    Problem::invalid(&FieldPath::root().field("kind"), "\"Policy\"", allowed)
 }
 
 fn finish(read: Read, registry: &Registry, gates: &FeatureGates) -> Result<Loaded, ConfigErrors> {

@@ -7,6 +7,8 @@
 //! Source: `KubeSchedulerConfiguration` of the kube-scheduler configuration API
 //! and the types of `component-base` that it embeds.
 
+use std::fmt;
+
 use k8s_openapi::ByteString;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
@@ -161,7 +163,7 @@ pub(crate) struct ManagedResource {
     pub(crate) ignored_by_scheduler: bool,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct TlsConfig {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -180,6 +182,19 @@ pub(crate) struct TlsConfig {
     pub(crate) key_data: ByteString,
     #[serde(deserialize_with = "base64", skip_serializing_if = "no_bytes")]
     pub(crate) ca_data: ByteString,
+}
+
+impl fmt::Debug for TlsConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The key is a secret, and certificates are long.
+        f.debug_struct("TlsConfig")
+            .field("insecure", &self.insecure)
+            .field("server_name", &self.server_name)
+            .field("cert_file", &self.cert_file)
+            .field("key_file", &self.key_file)
+            .field("ca_file", &self.ca_file)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Configuration {

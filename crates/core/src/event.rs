@@ -66,8 +66,8 @@ pub enum Effect {
         /// Its node.
         node: Name,
     },
-    /// An attempt failed: record the event `FailedScheduling` and the condition
-    /// `PodScheduled`.
+    /// An attempt failed: record the event `FailedScheduling` and, unless the pod
+    /// has a node all the same, the condition `PodScheduled`.
     FailedScheduling {
         /// The pod.
         pod: Arc<PodInfo>,
@@ -75,6 +75,10 @@ pub enum Effect {
         reason: FailureReason,
         /// The event's and the condition's message.
         message: String,
+        /// The node on which the pod was seen meanwhile, though this attempt did
+        /// not bring it there: another client did, or an earlier attempt whose
+        /// answer was lost. It takes its room there and is not tried again.
+        bound_on: Option<Name>,
     },
     /// Write the pod's `status.nominatedNodeName`.
     Nominate {

@@ -14,8 +14,10 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use crate::error::{CallError, chain};
+use crate::handshake;
 use crate::permission::Permission;
 use crate::route::Route;
+use crate::text::harmless;
 
 /// An answer may have so many bytes.
 pub(crate) const LONGEST_ANSWER: usize = 64 << 20;
@@ -141,9 +143,10 @@ async fn exchange(
     verb: &str,
     url: &str,
 ) -> Result<Bytes, CallError> {
-    let transport = |error: &dyn std::error::Error| CallError::Transport {
+    // Some of it comes from the other side, such as names in a certificate.
+    let transport = |error: &(dyn std::error::Error + 'static)| CallError::Transport {
         url: url.to_owned(),
-        why: chain(error),
+        why: harmless(&handshake::in_words(error).unwrap_or_else(|| chain(error))),
     };
     let response = http.request(request).await.map_err(|error| transport(&error))?;
     let status = response.status();

@@ -125,7 +125,7 @@ fn names_authorities(tls: &ExtenderTls) -> bool {
 }
 
 /// The prefix without slashes at its end.
-fn prefix<'a>(config: &'a ExtenderConfig, at: &FieldPath) -> Result<&'a str, Error> {
+pub(crate) fn prefix<'a>(config: &'a ExtenderConfig, at: &FieldPath) -> Result<&'a str, Error> {
     const ALLOWED: &str = "http:// or https://, a host, and a path if need be; no user or password";
     let text = config.url_prefix.trim_end_matches('/');
     let invalid = |found: &str| Error::Invalid {
@@ -146,7 +146,7 @@ fn prefix<'a>(config: &'a ExtenderConfig, at: &FieldPath) -> Result<&'a str, Err
     Ok(text)
 }
 
-fn verb_of(prefix: &str, verb: &str, at: &FieldPath) -> Result<Verb, Error> {
+pub(crate) fn verb_of(prefix: &str, verb: &str, at: &FieldPath) -> Result<Verb, Error> {
     let url: Uri = format!("{prefix}/{verb}").parse().map_err(|_| Error::Invalid {
         at: at.clone(),
         found: format!("{verb:?}"),

@@ -3,7 +3,7 @@
 use std::error::Error as StdError;
 use std::time::Duration;
 
-use steersman_api::problem::FieldPath;
+use steersman_api::problem::{FieldPath, Problem};
 use thiserror::Error;
 
 /// Why an extender cannot be set up: where in the configuration, and what.
@@ -47,6 +47,27 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+}
+
+impl Error {
+    /// Where and what, with what caused it.
+    pub fn to_problem(&self) -> Problem {
+        let at = match self {
+            Self::Invalid { at, .. }
+            | Self::Read { at, .. }
+            | Self::Tls { at, .. }
+            | Self::SystemAuthorities { at, .. } => at,
+        };
+        let text = chain(self);
+        Problem::new(at, text.strip_prefix(&format!("{at}: ")).unwrap_or(&text))
+    }
+
+    /// Whether a file is not there, or not to be read by whoever asks: on another
+    /// machine, or for another user, the same configuration may be right.
+    pub fn is_missing_file(&self) -> bool {
+        use std::io::ErrorKind::{NotFound, PermissionDenied};
+        matches!(self, Self::Read { source, .. } if matches!(source.kind(), NotFound | PermissionDenied))
+    }
 }
 
 /// Why a call failed. The texts are seen in the events of pods; they read as

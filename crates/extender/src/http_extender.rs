@@ -1,6 +1,7 @@
 //! An extender behind HTTP.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use http::Uri;
 use k8s_openapi::api::core::v1 as core_v1;
@@ -17,7 +18,9 @@ use steersman_framework::extensions::BoxFuture;
 use steersman_framework::verdict::Preemption;
 
 use crate::client::{Client, Question};
+use crate::error::CallError;
 use crate::permission::Permission;
+use crate::text::harmless;
 use crate::v1::{
     ExtenderArgs, ExtenderBindingArgs, ExtenderBindingResult, ExtenderPreemptionArgs,
     ExtenderPreemptionResult, FilterReply, HostPriority, MetaPod, MetaVictims, NodeList, Victims,
@@ -52,14 +55,40 @@ pub(crate) struct Verb {
     pub(crate) url: Uri,
 }
 
-/// Texts of extenders are cut to so many bytes before they get into messages.
-const LONGEST_TEXT: usize = 1024;
+/// Why a verb gave nothing usable.
+enum Failure {
+    /// In words that say by themselves whom they are about, as they hold the URL,
+    /// or are the extender's own.
+    Told(String),
+    /// In words that lack its name.
+    Unnamed(String),
+}
+
+impl Failure {
+    fn unnamed(what: impl fmt::Display) -> Self {
+        Self::Unnamed(what.to_string())
+    }
+
+    /// For messages in which the name stands already.
+    fn after_its_name(self) -> ExtenderError {
+        let (Self::Told(what) | Self::Unnamed(what)) = self;
+        ExtenderError(what)
+    }
+}
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        Self::Told(error.to_string())
+    }
+}
 
 impl HttpExtender {
-    fn question(&self, verb: &Verb, content: &impl Serialize) -> Result<Question, ExtenderError> {
+    fn question(&self, verb: &Verb, content: &impl Serialize) -> Result<Question, Failure> {
         match encode(content) {
             Ok(body) => Ok(Question { verb: verb.name.clone(), url: verb.url.clone(), body }),
-            Err(error) => Err(self.error(format_args!("the question cannot be written: {error}"))),
+            Err(error) => {
+                Err(Failure::unnamed(format_args!("the question cannot be written: {error}")))
+            }
         }
     }
 
@@ -67,29 +96,26 @@ impl HttpExtender {
         &self,
         verb: Option<&Verb>,
         content: &impl Serialize,
-    ) -> Result<T, ExtenderError> {
-        let verb = verb.ok_or_else(|| self.error("does not have the verb"))?;
+    ) -> Result<T, Failure> {
+        let verb = verb.ok_or_else(no_such_verb)?;
         let answer = self.client.start(self.question(verb, content)?).wait();
-        self.read(verb, &answer.map_err(told)?)
+        read(verb, &answer?)
     }
 
-    fn read<T: DeserializeOwned + Default>(
-        &self,
-        verb: &Verb,
-        answer: &[u8],
-    ) -> Result<T, ExtenderError> {
-        decode(answer).map_err(|error| {
-            let error = cut(&error);
-            self.error(format_args!("the answer to {} cannot be read: {error}", verb.name))
-        })
+    /// The failure as the core is told it. An extender that may be ignored is
+    /// left out with a note that begins with its name.
+    fn told(&self, failure: Failure) -> ExtenderError {
+        match failure {
+            Failure::Unnamed(what) if !self.ignorable => {
+                ExtenderError(format!("extender {:?}: {what}", self.name))
+            }
+            failure => failure.after_its_name(),
+        }
     }
 
-    fn error(&self, what: impl std::fmt::Display) -> ExtenderError {
-        ExtenderError(format!("extender {:?}: {what}", self.name))
-    }
-
-    fn whole_pod<'a>(&self, pod: &'a PodInfo) -> Result<&'a core_v1::Pod, ExtenderError> {
-        let missing = || self.error(format_args!("the whole of pod {} is not known", pod.key));
+    fn whole_pod<'a>(&self, pod: &'a PodInfo) -> Result<&'a core_v1::Pod, Failure> {
+        let missing =
+            || Failure::unnamed(format_args!("the whole of pod {} is not known", pod.key));
         pod.object.as_deref().ok_or_else(missing)
     }
 
@@ -97,7 +123,7 @@ impl HttpExtender {
         &self,
         pod: &'a PodInfo,
         nodes: &[&'a NodeInfo],
-    ) -> Result<ExtenderArgs<&'a core_v1::Pod, &'a core_v1::Node>, ExtenderError> {
+    ) -> Result<ExtenderArgs<&'a core_v1::Pod, &'a core_v1::Node>, Failure> {
         let pod = self.whole_pod(pod)?;
         if self.knows_nodes {
             let names = nodes.iter().map(|node| node.name().to_string()).collect();
@@ -105,7 +131,7 @@ impl HttpExtender {
         }
         let whole = |node: &&'a NodeInfo| {
             let missing =
-                || self.error(format_args!("the whole of node {} is not known", node.name()));
+                || Failure::unnamed(format_args!("the whole of node {} is not known", node.name()));
             node.node().object.as_deref().ok_or_else(missing)
         };
         let items: Result<Vec<_>, _> = nodes.iter().map(whole).collect();
@@ -117,7 +143,7 @@ impl HttpExtender {
         &self,
         pod: &'a PodInfo,
         candidates: &'a [Preemption],
-    ) -> Result<ExtenderPreemptionArgs<&'a core_v1::Pod>, ExtenderError> {
+    ) -> Result<ExtenderPreemptionArgs<&'a core_v1::Pod>, Failure> {
         let mut args = ExtenderPreemptionArgs {
             pod: self.whole_pod(pod)?,
             node_name_to_victims: None,
@@ -145,9 +171,9 @@ impl HttpExtender {
         Ok(args)
     }
 
-    fn filtered(&self, reply: FilterReply) -> Result<Filtered, ExtenderError> {
+    fn filtered(&self, reply: FilterReply) -> Result<Filtered, Failure> {
         if !reply.error.is_empty() {
-            return Err(ExtenderError(cut(&reply.error)));
+            return Err(Failure::Told(harmless(&reply.error)));
         }
         let passed = match (reply.node_names, reply.nodes) {
             (Some(names), _) if self.knows_nodes => names,
@@ -161,19 +187,21 @@ impl HttpExtender {
         })
     }
 
-    fn victims(&self, reply: ExtenderPreemptionResult) -> Result<Vec<NodeVictims>, ExtenderError> {
-        let read = |(node, victims): (String, MetaVictims)| {
-            let found = victims.num_pdb_violations;
-            let budgets_violated = usize::try_from(found).map_err(|_| {
-                self.error(format_args!(
-                    "NodeNameToMetaVictims.{}.NumPDBViolations: found {found}, allowed: 0 or more",
-                    cut(&node)
-                ))
-            })?;
-            let victims = victims.pods.iter().map(|pod| cut(&pod.uid).as_str().into()).collect();
-            Ok(NodeVictims { node: name(&node), victims, budgets_violated })
+    async fn ask_to_bind(&self, pod: &PodInfo, node: &Name) -> Result<(), Failure> {
+        let verb = self.verbs.bind.as_ref().ok_or_else(no_such_verb)?;
+        let args = ExtenderBindingArgs {
+            pod_name: pod.key.name.to_string(),
+            pod_namespace: pod.key.namespace.to_string(),
+            pod_uid: pod.uid.to_string(),
+            node: node.to_string(),
         };
-        reply.node_name_to_meta_victims.into_iter().map(read).collect()
+        let question = self.question(verb, &args)?;
+        let answer = self.client.write(question, self.may_bind.as_ref()).await?;
+        let reply: ExtenderBindingResult = read(verb, &answer)?;
+        match reply.error.as_str() {
+            "" => Ok(()),
+            error => Err(Failure::Told(harmless(error))),
+        }
     }
 }
 
@@ -215,8 +243,9 @@ impl Extender for HttpExtender {
     }
 
     fn filter(&self, pod: &PodInfo, nodes: &[&NodeInfo]) -> Result<Filtered, ExtenderError> {
-        let reply = self.ask(self.verbs.filter.as_ref(), &self.args(pod, nodes)?)?;
-        self.filtered(reply)
+        let args = self.args(pod, nodes);
+        let reply = args.and_then(|args| self.ask(self.verbs.filter.as_ref(), &args));
+        reply.and_then(|reply| self.filtered(reply)).map_err(|failure| self.told(failure))
     }
 
     fn prioritize<'a>(
@@ -224,14 +253,15 @@ impl Extender for HttpExtender {
         pod: &'a PodInfo,
         nodes: &'a [&'a NodeInfo],
     ) -> Pending<'a, Vec<Priority>> {
-        let started = self.verbs.prioritize.as_ref().ok_or_else(|| self.error("no such verb"));
+        let started = self.verbs.prioritize.as_ref().ok_or_else(no_such_verb);
         let started = started.and_then(|verb| {
             let question = self.question(verb, &self.args(pod, nodes)?)?;
             Ok((verb, self.client.start(question)))
         });
         Pending::new(move || {
-            let (verb, call) = started?;
-            let reply: Vec<HostPriority> = self.read(verb, &call.wait().map_err(told)?)?;
+            let reply = started.and_then(|(verb, call)| read(verb, &call.wait()?));
+            // Whether it may be ignored or not, it is left out if it failed.
+            let reply: Vec<HostPriority> = reply.map_err(Failure::after_its_name)?;
             let priorities = reply.into_iter();
             Ok(priorities.map(|it| Priority { node: name(&it.host), priority: it.score }).collect())
         })
@@ -242,9 +272,17 @@ impl Extender for HttpExtender {
         pod: &PodInfo,
         candidates: &[Preemption],
     ) -> Result<Vec<NodeVictims>, ExtenderError> {
-        let args = self.preemption_args(pod, candidates)?;
-        let reply = self.ask(self.verbs.preempt.as_ref(), &args)?;
-        self.victims(reply)
+        let args = self.preemption_args(pod, candidates);
+        let reply = args.and_then(|args| self.ask(self.verbs.preempt.as_ref(), &args));
+        let judged = reply.and_then(victims).map_err(|failure| self.told(failure));
+        if let Err(error) = &judged
+            && !self.ignorable
+        {
+            // Otherwise the pod would be the only one to know: its attempt does not
+            // fail, and nobody is left out with a note.
+            tracing::error!(pod = %pod.key, %error, "nobody is evicted, as an extender failed");
+        }
+        judged
     }
 
     fn bind<'a>(
@@ -252,25 +290,7 @@ impl Extender for HttpExtender {
         pod: &'a PodInfo,
         node: &'a Name,
     ) -> BoxFuture<'a, Result<(), ExtenderError>> {
-        Box::pin(async move {
-            let verb = self.verbs.bind.as_ref().ok_or_else(|| self.error("no such verb"))?;
-            let args = ExtenderBindingArgs {
-                pod_name: pod.key.name.to_string(),
-                pod_namespace: pod.key.namespace.to_string(),
-                pod_uid: pod.uid.to_string(),
-                node: node.to_string(),
-            };
-            let answer = self
-                .client
-                .write(self.question(verb, &args)?, self.may_bind.as_ref())
-                .await
-                .map_err(told)?;
-            let reply: ExtenderBindingResult = self.read(verb, &answer)?;
-            match reply.error.as_str() {
-                "" => Ok(()),
-                error => Err(ExtenderError(cut(error))),
-            }
-        })
+        Box::pin(async move { self.ask_to_bind(pod, node).await.map_err(|it| self.told(it)) })
     }
 }
 
@@ -289,28 +309,41 @@ fn asks_for_one_of(pod: &PodInfo, resources: &BTreeSet<String>) -> bool {
     })
 }
 
-fn told(error: impl std::fmt::Display) -> ExtenderError {
-    ExtenderError(error.to_string())
+fn no_such_verb() -> Failure {
+    Failure::unnamed("does not have the verb")
+}
+
+fn read<T: DeserializeOwned + Default>(verb: &Verb, answer: &[u8]) -> Result<T, Failure> {
+    decode(answer).map_err(|error| {
+        let error = harmless(&error);
+        Failure::unnamed(format_args!("the answer to {} cannot be read: {error}", verb.name))
+    })
+}
+
+fn victims(reply: ExtenderPreemptionResult) -> Result<Vec<NodeVictims>, Failure> {
+    let read = |(node, victims): (String, MetaVictims)| {
+        let found = victims.num_pdb_violations;
+        let budgets_violated = usize::try_from(found).map_err(|_| {
+            Failure::unnamed(format_args!(
+                "NodeNameToMetaVictims.{}.NumPDBViolations: found {found}, allowed: 0 or more",
+                harmless(&node)
+            ))
+        })?;
+        let victims = victims.pods.iter().map(|pod| harmless(&pod.uid).as_str().into()).collect();
+        Ok(NodeVictims { node: name(&node), victims, budgets_violated })
+    };
+    reply.node_name_to_meta_victims.into_iter().map(read).collect()
 }
 
 fn reasons(nodes: BTreeMap<String, Option<String>>) -> BTreeMap<Name, String> {
     let nodes = nodes.into_iter();
-    nodes.map(|(node, why)| (name(&node), cut(&why.unwrap_or_default()))).collect()
+    nodes.map(|(node, why)| (name(&node), harmless(&why.unwrap_or_default()))).collect()
 }
 
 /// A name that an extender gives. One that is too long for a name is cut: it
 /// names nothing.
 fn name(text: &str) -> Name {
-    cut(text).as_str().into()
-}
-
-/// Text for a message: not longer than [`LONGEST_TEXT`].
-fn cut(text: &str) -> String {
-    if text.len() <= LONGEST_TEXT {
-        return text.to_owned();
-    }
-    let end = (0..=LONGEST_TEXT).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    format!("{} ...", &text[..end])
+    harmless(text).as_str().into()
 }
 
 #[cfg(test)]
@@ -343,13 +376,5 @@ mod tests {
         check_interest(json!({"containers": [asks("requests", "example.com/gpus", "1")]}), false);
         let init = asks("limits", "example.com/gpu", "2");
         check_interest(json!({"containers": [plain], "initContainers": [init]}), true);
-    }
-
-    #[test]
-    fn long_texts_are_cut_between_characters() {
-        assert_eq!(cut("short"), "short");
-        let long = "é".repeat(LONGEST_TEXT);
-        let cut = cut(&long);
-        assert!(cut.len() <= LONGEST_TEXT + 4 && cut.ends_with("é ..."));
     }
 }

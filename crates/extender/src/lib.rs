@@ -34,12 +34,16 @@
 mod client;
 mod connect;
 mod error;
+mod examine;
+mod handshake;
 mod http_extender;
 mod permission;
 mod route;
+mod text;
 mod tls;
 pub mod v1;
 
 pub use connect::{Options, Proxies, connect};
 pub use error::Error;
+pub use examine::{Files, examine};
 pub use permission::Permission;

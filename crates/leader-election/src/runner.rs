@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kube::core::Status;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
 
@@ -203,8 +204,13 @@ async fn within<T>(
 }
 
 /// An error with its causes.
-fn chain(error: &dyn Error) -> String {
+fn chain(error: &LockError) -> String {
     let mut text = error.to_string();
+    if let Some(status) = error.refusal() {
+        // The client's own text has all its fields as a program sees them.
+        let _ = write!(text, ": {}", sentence(status));
+        return text;
+    }
     let mut source = error.source();
     while let Some(error) = source {
         let said = error.to_string();
@@ -215,4 +221,59 @@ fn chain(error: &dyn Error) -> String {
         source = error.source();
     }
     text
+}
+
+/// What the API server said, for people. A proxy's answer may lack all of it.
+fn sentence(status: &Status) -> String {
+    let reason = match status.reason.as_str() {
+        "" => "no reason given",
+        reason => reason,
+    };
+    let code = status.code;
+    match status.message.trim() {
+        "" => format!("the API server refused it: {reason} (code {code})"),
+        message => format!("the API server refused it: {reason} (code {code}): {message}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(status: Value, expected: &str) {
+        let status: Status = serde_json::from_value(status).expect("a status");
+        let error = LockError::Request(Box::new(kube::Error::Api(status.boxed())));
+        assert_eq!(chain(&error), expected);
+    }
+
+    #[test]
+    fn a_refusal_is_told_in_a_sentence_and_not_as_a_dump_of_its_fields() {
+        let message = "leases.coordination.k8s.io \"kube-scheduler\" is forbidden: User \"x\" \
+                       cannot get resource \"leases\"";
+        check(
+            json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+                   "message": message, "reason": "Forbidden", "code": 403,
+                   "details": {"name": "kube-scheduler", "kind": "leases"}}),
+            &format!(
+                "the request failed: the API server refused it: Forbidden (code 403): {message}"
+            ),
+        );
+        check(
+            json!({"code": 502, "message": "  "}),
+            "the request failed: the API server refused it: no reason given (code 502)",
+        );
+    }
+
+    #[test]
+    fn other_errors_are_told_with_their_causes_once_each() {
+        let broken = std::io::Error::other("connection reset");
+        let error = LockError::Request(Box::new(kube::Error::Service(Box::new(broken))));
+        let text = chain(&error);
+        assert!(text.starts_with("the request failed: "), "{text}");
+        assert_eq!(text.matches("connection reset").count(), 1, "{text}");
+        assert_eq!(chain(&LockError::Slow), "the request did not end in time");
+    }
 }

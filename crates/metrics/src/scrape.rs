@@ -26,6 +26,8 @@ pub(crate) struct Sources {
     n_ended: u64,
     /// Series of gauges that were shown once: they go to 0 and do not vanish.
     rejecting: BTreeSet<(Name, &'static str)>,
+    /// The profiles that are served now, once that was said.
+    served: Option<BTreeSet<Name>>,
     remembered: BTreeSet<String>,
 }
 
@@ -46,6 +48,11 @@ impl Sources {
     pub(crate) fn attach(&mut self, inspector: Inspector, counters: Arc<Counters>) {
         self.inspector = Some(inspector);
         self.counters = Some(counters);
+    }
+
+    /// Whether there is such a profile now.
+    fn serves(&self, profile: &Name) -> bool {
+        self.served.as_ref().is_none_or(|served| served.contains(profile))
     }
 }
 
@@ -106,6 +113,22 @@ impl SchedulerMetrics {
         Ok(encode(&self.choice.apply(resources::families(&pods))))
     }
 
+    /// From now on these profiles are served. Of others no gauge is left: their
+    /// pods are nobody's here. What was counted of them stays.
+    pub fn serves(&self, profiles: impl IntoIterator<Item = Name>) {
+        let sources = &mut *self.sources.lock();
+        let served = BTreeSet::from_iter(profiles);
+        sources.rejecting.retain(|(profile, plugin)| {
+            let stays = served.contains(profile);
+            if !stays {
+                // An error would say that it is not there.
+                let _ = self.scheduler.unschedulable_pods.remove_label_values(&[*plugin, profile]);
+            }
+            stays
+        });
+        sources.served = Some(served);
+    }
+
     /// The numbers of the next scheduler are added to these.
     pub(crate) fn scheduler_ended(&self, stats: &Stats) {
         let sources = &mut *self.sources.lock();
@@ -156,7 +179,10 @@ impl SchedulerMetrics {
             let n = stats.remembered.get(event).copied().unwrap_or_default();
             families.inflight_events.with_label_values(&[event]).set(to_i64(n));
         }
-        sources.rejecting.extend(stats.rejections.keys().cloned());
+        // The answer may be of a scheduler that has ended since.
+        let rejecting = stats.rejections.keys().filter(|(profile, _)| sources.serves(profile));
+        let rejecting: Vec<_> = rejecting.cloned().collect();
+        sources.rejecting.extend(rejecting);
         for rejecting in &sources.rejecting {
             let n = stats.rejections.get(rejecting).copied().unwrap_or_default();
             let (profile, plugin) = rejecting;

@@ -80,6 +80,12 @@ const STRETCH: usize = 2048;
 /// The core's timers are looked at no more often than this.
 const TICK: Duration = Duration::from_millis(1);
 
+/// Two schedulers that serve the same pods by mistake look like one that fails
+/// now and then.
+const BOUND_BY_ANOTHER: &str = "another client bound the pod, which stays on that node: for \
+    instance a second scheduler with the same schedulerName under another lock, or an earlier \
+    attempt whose answer was lost";
+
 impl Driver {
     /// A driver for a scheduler that knows nothing yet; it decides nothing
     /// before these kinds are known completely. At the end it gives
@@ -279,19 +285,28 @@ impl Driver {
                     recorder.record(What::Scheduled, &pod, note);
                     listener.bound(&pod, &node);
                 }
-                Effect::FailedScheduling { pod, reason, message } => {
+                Effect::FailedScheduling { pod, reason, message, bound_on } => {
                     let Outlets { counters, recorder, board, listener, .. } = &mut self.outlets;
                     match reason {
                         FailureReason::Unschedulable => counters.unschedulable.up(),
                         FailureReason::SchedulerError => counters.errors.up(),
                     }
-                    if reason == FailureReason::SchedulerError {
-                        // Failed bindings come here as well.
-                        tracing::error!(pod = %pod.key, message, "not scheduled, will be tried again");
-                    }
-                    board.failed(&pod.uid, reason, &message);
-                    if nomination == Nomination::Clear {
-                        board.nominate(&pod.uid, None);
+                    if let Some(node) = &bound_on {
+                        tracing::warn!(pod = %pod.key, %node, error = message, "{BOUND_BY_ANOTHER}");
+                    } else {
+                        if reason == FailureReason::SchedulerError {
+                            // Failed bindings come here as well.
+                            // No field is called "message": that is the line itself.
+                            tracing::error!(
+                                pod = %pod.key,
+                                error = message,
+                                "not scheduled, will be tried again"
+                            );
+                        }
+                        board.failed(&pod.uid, reason, &message);
+                        if nomination == Nomination::Clear {
+                            board.nominate(&pod.uid, None);
+                        }
                     }
                     listener.failed(&pod, reason, &message);
                     recorder.record(What::FailedScheduling, &pod, message);
@@ -361,10 +376,10 @@ fn log(attempt: &Attempt) {
         }
         Outcome::Unschedulable(diagnosis) => {
             let message = diagnosis.full_message();
-            tracing::debug!(%pod, number, n_evaluated, message, "no node fits");
+            tracing::debug!(%pod, number, n_evaluated, reason = message, "no node fits");
         }
         Outcome::Rejected { node, plugin, message } => {
-            tracing::debug!(%pod, %node, number, plugin, message, "rejected after a node was chosen");
+            tracing::debug!(%pod, %node, number, plugin, reason = message, "rejected after a node was chosen");
         }
         Outcome::Error(error) => tracing::debug!(%pod, number, error, "the attempt failed"),
     }

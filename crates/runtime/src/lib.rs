@@ -31,6 +31,8 @@ mod driver;
 mod evict;
 mod inspect;
 mod listener;
+#[cfg(test)]
+mod logged;
 mod record;
 mod reflector;
 mod run;

@@ -5,6 +5,9 @@
 //! a pod that has another node by now is left alone. Sending it again is safe
 //! in itself: the API server binds a pod only once, and only the one with the
 //! right UID.
+//!
+//! A conflict ([`WriteError::Conflict`]) is reported only when it is sure that
+//! no request of ours has bound the pod: then it was another client, if anyone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,16 +71,16 @@ impl LiveCluster {
                 Ok(()) => return Ok(()),
                 Err(error) => error,
             };
+            if error.code() == 409 && !may_be_done {
+                return Err(self.conflict(pod, uid, &error).await);
+            }
             // What looks like somebody else's binding may be our own.
             let unsure = error.is_ambiguous() || (error.code() == 409 && may_be_done);
             if unsure {
                 may_be_done = true;
                 match self.whereabouts(pod, uid).await {
                     Ok(Whereabouts::On(found)) if *node == *found => return Ok(()),
-                    Ok(Whereabouts::On(found)) => {
-                        let what = format!("pod {pod} is already assigned to node {found:?}");
-                        return Err(WriteError::Conflict(what));
-                    }
+                    Ok(Whereabouts::On(found)) => return Err(taken(pod, &found)),
                     Ok(Whereabouts::Gone) => return Err(gone(pod)),
                     Ok(Whereabouts::Unbound) => tries += 1,
                     // As long as the pod may be on the node, its room there
@@ -90,12 +93,25 @@ impl LiveCluster {
                 tries += 1;
             }
             if tries > TRIES || !(unsure || error.may_pass()) {
-                return Err(write_error(&error));
+                return Err(match may_be_done {
+                    true => WriteError::Other(error.to_string()),
+                    false => write_error(&error),
+                });
             }
             self.counters.binding_retries.up();
             tracing::debug!(pod = %pod, %node, %error, tries, "binding again");
             let asked = error.retry_after().map(|wait| wait.min(LONGEST_WAIT));
             sleep(asked.unwrap_or_else(|| backoff.wait())).await;
+        }
+    }
+
+    /// The very first answer was a conflict: no request of ours has bound the
+    /// pod. Says who did, if the pod has a node; otherwise what the server says.
+    async fn conflict(&self, pod: &ObjectKey, uid: &PodUid, error: &CallError) -> WriteError {
+        match self.whereabouts(pod, uid).await {
+            Ok(Whereabouts::On(found)) => taken(pod, &found),
+            Ok(Whereabouts::Gone) => gone(pod),
+            Ok(Whereabouts::Unbound) | Err(_) => write_error(error),
         }
     }
 
@@ -184,6 +200,13 @@ impl ClusterWriter for LiveCluster {
     ) -> BoxFuture<'a, Result<(), WaitError>> {
         Box::pin(self.view.wait(condition, timeout))
     }
+}
+
+fn taken(pod: &ObjectKey, node: &str) -> WriteError {
+    WriteError::Conflict(format!(
+        "pod {pod} is already assigned to node {node:?}: another client bound it, for instance a \
+         second scheduler with the same schedulerName under another lock"
+    ))
 }
 
 fn gone(pod: &ObjectKey) -> WriteError {

@@ -91,6 +91,11 @@ impl PageRequest {
         self.value(name).is_some()
     }
 
+    /// The names of the parameters, in order, each as often as it is there.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.query.iter().map(|(name, _)| name.as_str())
+    }
+
     /// The `Accept` header, its lines joined.
     #[must_use]
     pub fn accept(&self) -> Option<&str> {

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::page::{PageError, Reply};
 use crate::review::Deed;
+use crate::site::MAX_SETTING;
 use crate::user::User;
 
 /// Why a request is not served.
@@ -83,7 +84,9 @@ impl Refusal {
             ),
             Self::NotFound => Reply::text("404 page not found\n"),
             Self::MethodNotAllowed { .. } => Reply::text("Method Not Allowed\n"),
-            Self::TooLarge => Reply::text("the value is too large\n"),
+            Self::TooLarge => {
+                Reply::text(format!("the value is too large, allowed: {MAX_SETTING} bytes\n"))
+            }
             Self::BrokenOff => Reply::text("the value did not arrive whole\n"),
             Self::TooSlow => Reply::text("the value did not arrive in time\n"),
             Self::TimedOut => Reply::text("the page was not ready in time\n"),

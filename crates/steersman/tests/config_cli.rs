@@ -5,6 +5,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use steersman_apiserver::tls::Identity;
+
 /// A directory of this test's own, with `files`.
 fn directory(test: &str, files: &[(&str, &str)]) -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("config-cli").join(test);
@@ -63,6 +65,83 @@ fn validate_tells_everything_about_every_file() {
 }
 
 #[test]
+fn tls_files_of_extenders_are_looked_at() {
+    let extender = |port: u16, tls: &str| {
+        format!("- urlPrefix: https://localhost:{port}/\n  tlsConfig: {{{tls}}}\n")
+    };
+    let now = "2026-01-01T00:00:00Z".parse().expect("a time");
+    let authority = Identity::generate(&[], now).expect("an authority");
+    let [own, other] =
+        ["a", "b"].map(|user| authority.client(user, None, now).expect("a certificate"));
+    let files = format!(
+        "{V1}extenders:\n{}{}",
+        extender(1, "caFile: gone/ca.pem, certFile: cert.pem, keyFile: key.pem"),
+        extender(2, "insecure: true, keyFile: nonsense.pem"),
+    );
+    let missing =
+        format!("{V1}extenders:\n{}", extender(1, "caFile: /gone/ca.pem, serverName: 'a b'"));
+    let good = format!("{V1}extenders:\n{}", extender(1, "certFile: cert.pem, keyFile: key.pem"));
+    let directory = directory(
+        "tls-files",
+        &[
+            ("files.yaml", files.as_str()),
+            ("missing.yaml", missing.replace(", serverName: 'a b'", "").as_str()),
+            ("odd.yaml", missing.as_str()),
+            ("good.yaml", good.as_str()),
+            ("cert.pem", own.cert_pem.as_str()),
+            ("key.pem", other.key_pem.as_str()),
+            ("nonsense.pem", "secret nonsense"),
+        ],
+    );
+    let (code, out, err) = ran(&directory, &["validate", "files.yaml"], "");
+    assert_eq!((code, out.as_str()), (1, "files.yaml: 3 problems\n"), "{err}");
+    for line in [
+        "error: files.yaml: extenders[0].tlsConfig.keyFile: \"key.pem\": is not the key of the \
+         certificate\n",
+        "error: files.yaml: extenders[1].tlsConfig.keyFile: \"nonsense.pem\": there is no \
+         certificate for it\n",
+        "error: files.yaml: extenders[1].tlsConfig.keyFile: \"nonsense.pem\": found no private \
+         key, allowed: PEM with one\n",
+        "note: files.yaml: extenders[0].tlsConfig.caFile: cannot read \"gone/ca.pem\": No such \
+         file or directory (os error 2); it is needed where the configuration is used\n",
+    ] {
+        assert!(err.contains(line), "{err}");
+    }
+    assert!(!err.contains("secret"), "{err}");
+
+    // The machine that checks need not be the one that schedules.
+    let missing = |what: &[&str]| ran(&directory, &[&["validate"], what].concat(), "");
+    assert_eq!(missing(&["missing.yaml"]).0, 0);
+    let (code, _, err) = missing(&["missing.yaml", "--tls-files", "required"]);
+    let expected = "error: missing.yaml: extenders[0].tlsConfig.caFile: cannot read \
+                    \"/gone/ca.pem\": No such file or directory (os error 2)\n";
+    assert_eq!((code, err.as_str()), (1, expected));
+    assert_eq!(missing(&["missing.yaml", "--tls-files", "ignore"]).2, "");
+    let (code, _, err) = missing(&["odd.yaml", "--tls-files", "ignore"]);
+    assert!(code == 1 && err.contains("extenders[0].tlsConfig.serverName: found "), "{err}");
+    assert_eq!(missing(&["good.yaml", "--tls-files", "ignore"]).0, 0);
+
+    fs::write(directory.join("key.pem"), own.key_pem).expect("a file");
+    let (code, out, err) = ran(&directory, &["validate", "good.yaml"], "");
+    assert_eq!((code, out.as_str(), err.as_str()), (0, "good.yaml: usable\n", ""));
+}
+
+#[test]
+fn keys_are_written_out_where_documents_are_wanted() {
+    let key = "c2VjcmV0IGtleQ==";
+    let text =
+        format!("{V1}extenders: [{{urlPrefix: 'https://a/', tlsConfig: {{keyData: {key}}}}}]\n");
+    let directory = directory("keys", &[("a.yaml", &text)]);
+    for command in ["defaults", "migrate"] {
+        let (code, out, _) = ran(&directory, &[command, "a.yaml"], "");
+        assert!(code == 0 && out.contains(key), "{out}");
+    }
+    // Elsewhere they are not.
+    let (code, out, err) = ran(&directory, &["validate", "a.yaml"], "");
+    assert!(code == 1 && !format!("{out}{err}").contains(key), "{out}{err}");
+}
+
+#[test]
 fn defaults_are_complete_and_read_back() {
     let directory = directory("defaults", &[("own.yaml", &format!("{V1}parallelism: 3\n"))]);
     let (code, default, err) = ran(&directory, &["defaults"], "");
@@ -77,6 +156,7 @@ fn defaults_are_complete_and_read_back() {
     assert_eq!((&own["parallelism"], &own["podMaxBackoffSeconds"]), (&3.into(), &10.into()));
 
     let gates = "NodeDeclaredFeatures=false,InPlacePodLevelResourcesVerticalScaling=false,\
+                 ExtendWebSocketsToKubelet=false,InPlacePodVerticalScalingInitContainers=false,\
                  RestartAllContainersOnContainerExits=false";
     let (code, out, _) = ran(&directory, &["defaults", "--feature-gates", gates], "");
     assert!(code == 0 && !out.contains("NodeDeclaredFeatures"), "{out}");

@@ -23,7 +23,7 @@ fn the_table_is_sorted_and_complete() {
     assert!(table::ROWS.is_sorted_by(|a, b| a.name < b.name));
     let count = |stage| table::ROWS.iter().filter(|row| row.stage == stage).count();
     let counts = [Stage::Alpha, Stage::Beta, Stage::Ga, Stage::Deprecated].map(count);
-    assert_eq!(counts, [50, 100, 79, 15]);
+    assert_eq!(counts, [50, 100, 76, 16]);
     assert!(table::ROWS.iter().all(|row| row.stage != Stage::Alpha || !row.default));
     for (i, gate) in Gate::all().enumerate() {
         assert_eq!((gate as usize, format!("{gate:?}").as_str()), (i, gate.name()));
@@ -71,7 +71,8 @@ fn gates_are_set_by_name() {
 
 #[test]
 fn all_alpha_and_all_beta_leave_what_is_set_by_name() {
-    let (gates, notices) = parsed("AllAlpha=true,GangScheduling=false");
+    let (gates, notices) =
+        parsed("AllAlpha=true,GangScheduling=false,WorkloadAwarePreemption=false");
     assert!(gates.enabled(Gate::StorageCapacityScoring) && !gates.enabled(Gate::GangScheduling));
     assert!(gates.enabled(Gate::SchedulerPopFromBackoffQ));
     assert_eq!(notices, [""; 0]);
@@ -124,14 +125,57 @@ fn what_a_feature_needs_must_be_on() {
     check_refused(
         "NodeDeclaredFeatures=false,GangScheduling=true",
         &[
+            "ExtendWebSocketsToKubelet is enabled, but depends on features that are disabled: \
+             [NodeDeclaredFeatures]",
             "GangScheduling is enabled, but depends on features that are disabled: \
              [GenericWorkload]",
             "InPlacePodLevelResourcesVerticalScaling is enabled, but depends on features that are \
+             disabled: [NodeDeclaredFeatures]",
+            "InPlacePodVerticalScalingInitContainers is enabled, but depends on features that are \
              disabled: [NodeDeclaredFeatures]",
             "RestartAllContainersOnContainerExits is enabled, but depends on features that are \
              disabled: [NodeDeclaredFeatures]",
         ],
     );
+}
+
+#[test]
+fn gates_of_workloads_need_each_other() {
+    check_refused(
+        "TopologyAwareWorkloadScheduling=true,WorkloadAwarePreemption=true",
+        &[
+            "TopologyAwareWorkloadScheduling is enabled, but depends on features that are \
+             disabled: [GenericWorkload]",
+            "WorkloadAwarePreemption is enabled, but depends on features that are disabled: \
+             [GangScheduling]",
+        ],
+    );
+    let all = "GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true";
+    assert!(parsed(all).0.enabled(Gate::WorkloadAwarePreemption));
+}
+
+#[test]
+fn what_v1_36_locked_and_removed_is_locked_and_removed() {
+    check_refused(
+        "GitRepoVolumeDriver=true,NodeLogQuery=false,TopologyManagerPolicyOptions=false",
+        &[
+            "cannot set feature gate GitRepoVolumeDriver to true, feature is locked to false",
+            "cannot set feature gate NodeLogQuery to false, feature is locked to true",
+            "cannot set feature gate TopologyManagerPolicyOptions to false, feature is locked to \
+             true",
+        ],
+    );
+    for gone in [
+        "InPlacePodVerticalScalingAllocatedStatus",
+        "MemoryManager",
+        "ServiceTrafficDistribution",
+        "TopologyAwareHints",
+    ] {
+        assert!(Row::find(gone).is_none(), "{gone}");
+    }
+    let settable = "AllowServiceExternalIPs=false,DisableCPUQuotaWithExclusiveCPUs=false,\
+                    ServiceCIDRStatusFieldWiping=false";
+    assert_eq!(parsed(settable).1.len(), 3);
 }
 
 #[test]

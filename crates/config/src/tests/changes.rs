@@ -98,7 +98,8 @@ fn with_gates(text: &str) -> FeatureGates {
 }
 
 const WITHOUT_DECLARED_FEATURES: &str = "NodeDeclaredFeatures=false,\
-    InPlacePodLevelResourcesVerticalScaling=false,RestartAllContainersOnContainerExits=false";
+    ExtendWebSocketsToKubelet=false,InPlacePodLevelResourcesVerticalScaling=false,\
+    InPlacePodVerticalScalingInitContainers=false,RestartAllContainersOnContainerExits=false";
 
 #[test]
 fn gates_are_part_of_the_configuration() {

@@ -232,3 +232,34 @@ fn arguments_of_unknown_plugins_are_kept_with_a_notice() {
         "profiles[0].pluginConfig[0]: no effect, as plugin \"Other\" is not enabled"
     );
 }
+
+#[test]
+fn keys_are_not_shown() {
+    // "secret key", "certificate" and "authority".
+    let (key, bytes) = ("c2VjcmV0IGtleQ==", "[115, 101, 99, 114, 101, 116");
+    let body = format!(
+        "extenders:\n- urlPrefix: https://a/\n  tlsConfig: {{keyData: {key}, certData: \
+         Y2VydGlmaWNhdGU=, caData: YXV0aG9yaXR5}}\n- urlPrefix: http://b/\n- urlPrefix: \
+         https://c/\n  tlsConfig: {{insecure: true}}\n"
+    );
+    let is_hidden = |shown: &str| ![key, bytes, "secret key"].iter().any(|it| shown.contains(it));
+    let loaded = load_body(&body).expect("nothing is wrong");
+    let head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+    let migrated = crate::migrate(&format!("{head}{body}"), &registry()).expect("it loads");
+    for shown in [format!("{loaded:?}"), format!("{loaded:#?}"), format!("{migrated:?}")] {
+        assert!(is_hidden(&shown) && shown.contains("https://a/"), "{shown}");
+    }
+    let tls: crate::wire::TlsConfig =
+        serde_json::from_value(json!({"keyData": key, "caFile": "/ca"})).expect("it is one");
+    let shown = format!("{tls:?}");
+    assert!(is_hidden(&shown) && shown.contains("/ca"), "{shown}");
+
+    // Written out they are whole.
+    for document in [&loaded.document, &migrated.document] {
+        assert!(crate::to_yaml(document).contains(key));
+        let shown = crate::redacted(document);
+        let mut expected = document.clone();
+        expected["extenders"][0]["tlsConfig"]["keyData"] = "<redacted>".into();
+        assert_eq!(shown, expected, "only the key is hidden");
+    }
+}

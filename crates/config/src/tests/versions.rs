@@ -106,7 +106,7 @@ fn fields_of_later_versions_are_refused() {
             "healthzBindAddress: unknown field, allowed: apiVersion, kind, parallelism, \
              leaderElection, clientConnection, enableProfiling, enableContentionProfiling, \
              percentageOfNodesToScore, podInitialBackoffSeconds, podMaxBackoffSeconds, profiles, \
-             extenders, delayCacheUntilActive",
+             extenders",
         ],
     );
     check_refused(
@@ -124,9 +124,45 @@ fn fields_of_later_versions_are_refused() {
             "metricsBindAddress: found 5, allowed: a string",
             "profiles[0].plugins.unreserve: unknown field, allowed: preEnqueue, queueSort, \
              preFilter, filter, postFilter, preScore, score, reserve, permit, preBind, bind, \
-             postBind, multiPoint, placementGenerate, placementScore",
+             postBind, multiPoint",
         ],
     );
+}
+
+#[test]
+fn unknown_fields_are_told_which_ones_their_version_has() {
+    let body = "parallelisms: 1\nprofiles: [{name: a, plugins: {scores: {}}}]\n\
+                leaderElection: {elect: true}\n";
+    let root = |addresses: &str| {
+        format!(
+            "parallelisms: unknown field, allowed: apiVersion, kind, parallelism, leaderElection, \
+             clientConnection, {addresses}enableProfiling, enableContentionProfiling, \
+             percentageOfNodesToScore, podInitialBackoffSeconds, podMaxBackoffSeconds, profiles, \
+             extenders"
+        )
+    };
+    let plugins = |first: &str, unreserve: &str, last: &str| {
+        format!(
+            "profiles[0].plugins.scores: unknown field, allowed: {first}queueSort, preFilter, \
+             filter, postFilter, preScore, score, reserve, {unreserve}permit, preBind, bind, \
+             postBind{last}"
+        )
+    };
+    let addresses = "healthzBindAddress, metricsBindAddress, ";
+    for (version, root, plugins) in [
+        ("v1beta3", root(""), plugins("preEnqueue, ", "", ", multiPoint")),
+        ("v1beta2", root(addresses), plugins("preEnqueue, ", "", ", multiPoint")),
+        ("v1beta1", root(addresses), plugins("", "unreserve, ", "")),
+    ] {
+        let Err(errors) = load_as(version, body) else { panic!("{version} was accepted") };
+        let mut found: Vec<String> = errors.problems().iter().map(ToString::to_string).collect();
+        found.sort();
+        let election = "leaderElection.elect: unknown field, allowed: leaderElect, leaseDuration, \
+                        renewDeadline, retryPeriod, resourceLock, resourceName, resourceNamespace";
+        let profile =
+            "profiles[0].name: unknown field, allowed: schedulerName, plugins, pluginConfig";
+        assert_eq!(found, [election, &root, profile, &plugins], "{version}");
+    }
 }
 
 #[test]
@@ -237,10 +273,28 @@ fn a_plugin_of_ones_own_may_have_an_old_name() {
 
 #[test]
 fn old_documents_of_another_kind_are_refused() {
-    let text = "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: Policy\n";
+    let text = "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: Polity\n";
     let errors = crate::load(text, &registry()).expect_err("another kind");
     assert_eq!(
         errors.to_string(),
-        "kind: found \"Policy\", allowed: \"KubeSchedulerConfiguration\""
+        "kind: found \"Polity\", allowed: \"KubeSchedulerConfiguration\""
     );
+}
+
+#[test]
+fn documents_of_the_policy_api_are_told_what_came_after_it() {
+    for text in [
+        "apiVersion: v1\nkind: Policy\npredicates: [{name: PodFitsPorts}]\n",
+        "{\"kind\": \"Policy\", \"extenders\": []}",
+        "apiVersion: kubescheduler.config.k8s.io/v1beta1\nkind: Policy\n",
+    ] {
+        let errors = crate::load(text, &registry()).expect_err("another kind");
+        assert_eq!(
+            errors.to_string(),
+            "kind: found \"Policy\", allowed: \"KubeSchedulerConfiguration\" of \
+             kubescheduler.config.k8s.io/v1: the Policy API was removed in v1.23; predicates and \
+             priorities became plugins, which profiles[].plugins enables and weighs, and \
+             extenders stand in extenders[]"
+        );
+    }
 }

@@ -11,6 +11,8 @@ use crate::wire::{LeaderElection, PluginSet, Profile};
 const PLACEMENT_SETS: [&str; 2] = ["placementGenerate", "placementScore"];
 /// The sets that v1beta1 does not have, and that v1beta2 has and does not heed.
 const NEWER_SETS: [&str; 2] = ["preEnqueue", "multiPoint"];
+/// The addresses of the servers without TLS, which v1beta1 and v1beta2 have.
+const ADDRESSES: [&str; 2] = ["healthzBindAddress", "metricsBindAddress"];
 /// The locks that were replaced by leases.
 const OLD_LOCKS: [&str; 4] = ["endpoints", "configmaps", "endpointsleases", "configmapsleases"];
 
@@ -39,6 +41,35 @@ pub(super) fn refuse_newer(version: OldVersion, document: &mut Value, problems: 
     }
 }
 
+/// Has a complaint about an unknown field name the fields of this version.
+/// Source: the types of `k8s.io/kube-scheduler/config` v1beta1 to v1beta3.
+pub(super) fn name_allowed(version: OldVersion, problem: &mut Problem) {
+    let known = match problem.kind {
+        ProblemKind::UnknownField => problem.message.strip_prefix("unknown field, allowed: "),
+        ProblemKind::Other => None,
+    };
+    let mut fields: Vec<&str> = known.into_iter().flat_map(|list| list.split(", ")).collect();
+    let place = |fields: &[&str], name: &str| fields.iter().position(|field| *field == name);
+    // Each of these types is known by a field that no other one has.
+    if let Some(i) = place(&fields, "delayCacheUntilActive") {
+        fields.remove(i);
+        let after = place(&fields, "clientConnection").map_or(fields.len(), |i| i + 1);
+        let addresses = ADDRESSES.into_iter().filter(|_| version <= OldVersion::V1Beta2);
+        fields.splice(after..after, addresses);
+    } else if place(&fields, "schedulerName").is_some() {
+        fields.retain(|field| *field != "percentageOfNodesToScore");
+    } else if place(&fields, "placementScore").is_some() {
+        let is_first = version == OldVersion::V1Beta1;
+        fields.retain(|field| !PLACEMENT_SETS.contains(field));
+        fields.retain(|field| !(is_first && NEWER_SETS.contains(field)));
+        let after = place(&fields, "reserve").map_or(fields.len(), |i| i + 1);
+        fields.splice(after..after, is_first.then_some("unreserve"));
+    } else {
+        return;
+    }
+    *problem = Problem::unknown_field(&problem.path, &fields);
+}
+
 /// Takes out the addresses of the servers without TLS, which are gone.
 pub(super) fn take_addresses(
     version: OldVersion,
@@ -49,7 +80,7 @@ pub(super) fn take_addresses(
     let Some(root) = document.as_object_mut().filter(|_| version <= OldVersion::V1Beta2) else {
         return;
     };
-    for field in ["healthzBindAddress", "metricsBindAddress"] {
+    for field in ADDRESSES {
         let at = FieldPath::root().field(field);
         match root.remove(field) {
             None | Some(Value::Null) => {}

@@ -107,6 +107,12 @@ pub(crate) fn take_old_fields(
     OldFields { version, unreserve: fields::take_unreserve(version, document, problems) }
 }
 
+/// Has complaints about unknown fields name those that the version of the
+/// document has, where they name those of v1.
+pub(crate) fn name_allowed_fields(old: &OldFields, problems: &mut [Problem]) {
+    problems.iter_mut().for_each(|problem| fields::name_allowed(old.version, problem));
+}
+
 /// Makes a decoded document of an old version one of v1.
 pub(crate) fn convert(
     old: OldFields,

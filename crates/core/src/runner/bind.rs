@@ -13,6 +13,7 @@ use steersman_framework::point::ExtensionPoint;
 use steersman_framework::verdict::{BindVerdict, PluginError, PreBindVerdict};
 
 use super::extend::panicked;
+use super::witness::Witness;
 use super::{Answer, AttemptError, Extenders, Failed, Rejected, panic_error};
 use crate::binding::Recall;
 use crate::profile::Profile;
@@ -24,7 +25,12 @@ pub(crate) enum BindOutcome {
     /// It was called off before the pod was bound.
     Recalled,
     Rejected(Rejected),
+    /// It failed, and did not bind the pod: it came to no binding, or the world
+    /// refused each as a conflict.
     Failed(AttemptError),
+    /// It failed, and the pod may be bound all the same: the answer to a binding
+    /// was lost, or somebody was asked of whose ways nothing is known.
+    Unsure(AttemptError),
 }
 
 /// Runs the binding cycle of one pod; `notes` takes what goes wrong without
@@ -36,6 +42,8 @@ pub(crate) async fn run_binding(
     observer: &mut (dyn Observer + Send),
     notes: &mut Vec<String>,
 ) -> BindOutcome {
+    let witness = Witness::new(ctx.world);
+    let ctx = BindCtx { world: &witness, ..ctx };
     let phase = |point| Phase { point, pod: ctx.pod };
     if !profile.pre_bind.is_empty() {
         observer.phase_begins(phase(ExtensionPoint::PreBind));
@@ -67,13 +75,17 @@ pub(crate) async fn run_binding(
     }
     match bind_outside(&profile.extenders, ctx, notes).await {
         Some(Ok(())) => {}
-        Some(Err(error)) => return BindOutcome::Failed(error.into()),
+        // An extender tells what went wrong, not how far it came.
+        Some(Err(error)) => return BindOutcome::Unsure(error.into()),
         None => {
             observer.phase_begins(phase(ExtensionPoint::Bind));
             let bound = bind(profile, ctx, observer).await;
             observer.phase_ends(phase(ExtensionPoint::Bind), bound.outcome());
             if let Err(failed) = bound {
-                return BindOutcome::Failed(failed.into());
+                return match witness.saw_only_conflicts() {
+                    true => BindOutcome::Failed(failed.into()),
+                    false => BindOutcome::Unsure(failed.into()),
+                };
             }
         }
     }

@@ -11,6 +11,7 @@ mod post_filter;
 mod prepare;
 mod reserve;
 mod score;
+mod witness;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

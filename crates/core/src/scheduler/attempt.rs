@@ -312,13 +312,14 @@ impl Scheduler {
         message: String,
         now: Time,
     ) {
-        self.record_failure(pod, reason);
+        self.record_failure(pod, reason, self.flight_to_record(&pod.uid));
         // Meanwhile somebody may have begun to delete it.
         if self.queue.pod(&pod.uid).is_some_and(|latest| latest.terminating) {
             self.pod_deleted(&pod.uid, now);
         } else {
             self.queue.fail(&pod.uid, failure, &self.cluster, now);
         }
-        self.effects.push(Effect::FailedScheduling { pod: pod.clone(), reason, message });
+        let (pod, bound_on) = (pod.clone(), None);
+        self.effects.push(Effect::FailedScheduling { pod, reason, message, bound_on });
     }
 }

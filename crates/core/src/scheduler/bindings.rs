@@ -57,7 +57,8 @@ pub(super) struct Wait {
 /// What overtook a binding cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// The pod was seen on the chosen node.
+    /// The pod was seen on the chosen node: bound by this cycle, or by another
+    /// client.
     Confirmed,
     /// The pod was seen on another node.
     BoundElsewhere,
@@ -231,12 +232,14 @@ impl Scheduler {
         }
     }
 
-    /// Undoes what was reserved for a pod that has left its node already. Others
+    /// Undoes what was reserved for a pod whose way has ended otherwise. Others
     /// heard of that when what it had reserved was still taken: they hear again.
+    /// Only the queue: the pod itself may be on a node, where it does not leave.
     fn undo_late(&mut self, binding: &Binding, now: Time) {
         self.undo_reservations(binding);
         let placed = PodInfo { node_name: Some(binding.node.clone()), ..(*binding.pod).clone() };
-        self.happened(Change::AssignedPod { old: Some(Arc::new(placed)), new: None }, now);
+        let change = Change::AssignedPod { old: Some(Arc::new(placed)), new: None };
+        self.queue.happened(change, &self.cluster, now);
     }
 
     pub(super) fn binding_finished(&mut self, report: BindingReport, now: Time) {
@@ -256,26 +259,19 @@ impl Scheduler {
                     let expires = self.assumed_pod_ttl.map(|ttl| now.after(ttl));
                     self.pods.accept(&uid, binding.latest.clone(), expires);
                 }
-                self.record_success(&binding);
-                let Binding { pod, node, .. } = binding;
-                self.effects.push(Effect::Scheduled { pod, node });
+                self.binding_succeeded(binding);
             }
-            // An error came back although the binding went through; or somebody
-            // else bound it there.
-            (outcome, Some(Fate::Confirmed)) => {
-                if outcome == BindOutcome::Recalled {
-                    self.stays_after_all(&uid, now);
-                }
-                self.record_success(&binding);
-                let Binding { pod, node, .. } = binding;
-                self.effects.push(Effect::Scheduled { pod, node });
+            // An error came back although the binding went through.
+            (BindOutcome::Unsure(_), Some(Fate::Confirmed)) => self.binding_succeeded(binding),
+            (outcome, Some(Fate::Confirmed | Fate::BoundElsewhere)) => {
+                self.bound_by_another(&binding, &outcome, now);
             }
-            (_, Some(Fate::BoundElsewhere | Fate::Deleted)) => self.undo_late(&binding, now),
+            (_, Some(Fate::Deleted)) => self.undo_late(&binding, now),
             (BindOutcome::Recalled, None) => self.binding_preempted(&binding, now),
             (BindOutcome::Rejected(rejected), None) => {
                 self.binding_rejected(&binding, &rejected, now);
             }
-            (BindOutcome::Failed(failed), None) => {
+            (BindOutcome::Failed(failed) | BindOutcome::Unsure(failed), None) => {
                 let pod = binding.latest.as_ref().unwrap_or(&binding.pod).clone();
                 let Binding { profile, state, node, .. } = &binding;
                 let message = failed.to_string();
@@ -285,6 +281,39 @@ impl Scheduler {
                 });
             }
         }
+    }
+
+    fn binding_succeeded(&mut self, binding: Binding) {
+        self.record_success(&binding);
+        let Binding { pod, node, .. } = binding;
+        self.effects.push(Effect::Scheduled { pod, node });
+    }
+
+    /// The pod was seen on a node to which this scheduler did not bring it. Its
+    /// room is counted there already; what was reserved for it here is given
+    /// back, and the attempt has failed.
+    fn bound_by_another(&mut self, binding: &Binding, outcome: &BindOutcome, now: Time) {
+        let Binding { pod, node, .. } = binding;
+        if *outcome == BindOutcome::Recalled && binding.fate == Some(Fate::Confirmed) {
+            self.stays_after_all(&pod.uid, now);
+        }
+        self.undo_late(binding, now);
+        let (reason, message) = match outcome {
+            BindOutcome::Rejected(rejected) => {
+                (FailureReason::Unschedulable, rejected.rejection.reasons.join(", "))
+            }
+            BindOutcome::Failed(failed) | BindOutcome::Unsure(failed) => {
+                (FailureReason::SchedulerError, failed.to_string())
+            }
+            // It made room for another pod. One that was bound does not come here.
+            BindOutcome::Recalled | BindOutcome::Bound => {
+                (FailureReason::Unschedulable, "preempted".to_owned())
+            }
+        };
+        self.record_failure(pod, reason, binding.flight);
+        let bound_on = self.pods.get(&pod.uid).map_or_else(|| node.clone(), |it| it.node.clone());
+        let (pod, bound_on) = (pod.clone(), Some(bound_on));
+        self.effects.push(Effect::FailedScheduling { pod, reason, message, bound_on });
     }
 
     /// The room of a pod that was not bound yet is wanted for a more important

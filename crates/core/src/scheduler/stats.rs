@@ -117,11 +117,16 @@ impl Scheduler {
         });
     }
 
-    pub(super) fn record_failure(&mut self, pod: &Arc<PodInfo>, reason: FailureReason) {
+    pub(super) fn record_failure(
+        &mut self,
+        pod: &Arc<PodInfo>,
+        reason: FailureReason,
+        flight: Option<Flight>,
+    ) {
         if !self.records.are_kept() {
             return;
         }
-        let started = self.flight_to_record(&pod.uid).map(|flight| flight.started);
+        let started = flight.map(|flight| flight.started);
         let profile = pod.spec.scheduler_name.clone();
         self.records.push(Record::Failed { profile, reason, started });
     }

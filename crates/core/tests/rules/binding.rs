@@ -1,23 +1,30 @@
 //! Reserve, Permit, and what becomes of a binding.
 
+use std::future::ready;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::json;
+use steersman_api::key::{ObjectKey, PodUid};
 use steersman_api::name::Name;
 use steersman_api::node_info::NodeInfo;
-use steersman_core::{Event, Place};
+use steersman_core::{Event, Place, Record};
 use steersman_framework::events::{ActionType, ClusterEvent, EnqueueExtensions, EventResource};
-use steersman_framework::extensions::{CycleCtx, Extensions, Filter, Permit, PrepareCtx, Reserve};
+use steersman_framework::extensions::{
+    Bind, BindCtx, BoxFuture, CycleCtx, Extensions, Filter, Permit, PreBind, PrepareCtx, Reserve,
+};
 use steersman_framework::registry::Descriptor;
 use steersman_framework::verdict::{
-    FilterVerdict, PermitVerdict, PluginError, Rejection, ReserveVerdict,
+    BindVerdict, FilterVerdict, PermitVerdict, PluginError, PreBindVerdict, Rejection,
+    ReserveVerdict,
 };
+use steersman_framework::world::{ClusterWriter, WriteError};
 use steersman_testing::{node, pod};
 
-use crate::world::{World, down, plugin, seconds, uid};
+use crate::world::{World, down, plugin, seconds, taken, uid};
 
 struct Holds(Duration);
 
@@ -116,7 +123,14 @@ fn reservations_are_undone_when_the_pod_turns_out_to_be_elsewhere_or_gone() {
         } else {
             world.see(pod("a").cpu("4").on("n2"));
         }
-        assert_eq!(world.finish("a", down()), "", "nobody needs to know");
+        let effects = match gone {
+            true => "",
+            false => {
+                "a: SchedulerError: running Bind plugin \"DefaultBinder\": down \
+                 (another client bound it to n2)"
+            }
+        };
+        assert_eq!(world.finish("a", down()), effects);
         check_told(&told, &GIVE_BACK);
         world.see(pod("b").cpu("4"));
         assert_eq!(world.next(), "b: n1", "the room is free");
@@ -243,6 +257,165 @@ fn binding_that_went_through_counts_whatever_the_report_says() {
         world.pass(seconds(60));
         assert_eq!((world.place("a"), world.next()), (None, "nobody".to_owned()));
         assert_eq!(world.scheduler.placed_count(), 1);
+    }
+}
+
+/// Refuses or puts off what comes before the binding.
+struct Prepares(Result<PreBindVerdict, PluginError>);
+
+impl PreBind for Prepares {
+    fn has_work(&self, _: &CycleCtx<'_>, _: &Name) -> bool {
+        true
+    }
+
+    fn pre_bind<'a>(
+        &'a self,
+        _: BindCtx<'a>,
+    ) -> BoxFuture<'a, Result<PreBindVerdict, PluginError>> {
+        Box::pin(ready(self.0.clone()))
+    }
+}
+
+#[track_caller]
+fn check_bound_by_another(
+    prepared: Result<PreBindVerdict, PluginError>,
+    answer: Result<(), WriteError>,
+    effects: &str,
+    result: &str,
+) {
+    let extensions =
+        Extensions { pre_bind: Some(Arc::new(Prepares(prepared))), ..Extensions::default() };
+    let gates = "NominatedNodeNameForExpectation=false";
+    let mut world = World::with_gates(&[plugin("Prepares", extensions)], gates);
+    world.scheduler.keep_records();
+    world.see(node("n1"));
+    world.see(pod("a").cpu("3"));
+    assert_eq!(world.next(), "a: n1");
+    world.see(pod("a").cpu("3").on("n1"));
+    assert_eq!(world.finish("a", answer), effects);
+    let results: Vec<&str> = world
+        .scheduler
+        .take_records()
+        .iter()
+        .map(|record| match record {
+            Record::Scheduled { .. } => "scheduled",
+            Record::Failed { reason, started: Some(_), .. } => reason.name(),
+            Record::Failed { .. } | Record::PermitWaited { .. } => "something else",
+        })
+        .collect();
+    assert_eq!(results, [result], "counted once");
+    // It has its room and is not tried again.
+    world.pass(seconds(60));
+    assert_eq!((world.place("a"), world.next()), (None, "nobody".to_owned()));
+    assert_eq!(world.scheduler.placed_count(), 1);
+    world.see(pod("b").cpu("2"));
+    assert_eq!(world.next(), "b: no", "the room is taken once");
+}
+
+#[test]
+fn a_pod_bound_to_the_chosen_node_by_another_client_is_not_counted_as_ours() {
+    let done = || Ok(PreBindVerdict::Done);
+    let error = |plugin: &str, what: &str| {
+        format!("a: SchedulerError: running {plugin}: {what} (another client bound it to n1)")
+    };
+    let refused = error("Bind plugin \"DefaultBinder\"", "taken");
+    check_bound_by_another(done(), taken(), &refused, "SchedulerError");
+    // Without an answer it may have been our own binding.
+    check_bound_by_another(done(), down(), "a is on n1", "scheduled");
+    let broken = Err(PluginError("broken".to_owned()));
+    let unprepared = error("PreBind plugin \"Prepares\"", "broken");
+    check_bound_by_another(broken, Ok(()), &unprepared, "SchedulerError");
+    let no = Ok(PreBindVerdict::Reject(Rejection::unschedulable("not today")));
+    let rejected = "a: Unschedulable: not today (another client bound it to n1)";
+    check_bound_by_another(no, Ok(()), rejected, "Unschedulable");
+}
+
+#[test]
+fn a_refused_binding_of_a_pod_not_seen_bound_yet_waits_for_the_watch() {
+    let mut world = World::new();
+    world.see(node("n1"));
+    world.see(pod("a"));
+    assert_eq!(world.next(), "a: n1");
+    let refused = "a: SchedulerError: running Bind plugin \"DefaultBinder\": taken";
+    assert_eq!(world.finish("a", taken()), refused);
+    assert_eq!(world.place("a"), Some(Place::Backoff), "not forgotten");
+    world.see(pod("a").on("n1"));
+    world.pass(seconds(60));
+    assert_eq!((world.place("a"), world.next()), (None, "nobody".to_owned()));
+    assert_eq!(world.scheduler.placed_count(), 1);
+}
+
+#[test]
+fn a_late_report_of_a_pod_bound_elsewhere_does_not_tell_its_preemptor_that_it_left() {
+    let mut world = World::with_room_only();
+    world.see(node("n1"));
+    world.see(pod("a").cpu("4"));
+    assert_eq!(world.next(), "a: n1");
+    world.see(node("n2"));
+    world.see(pod("a").cpu("4").on("n2"));
+    world.see(pod("c").cpu("4").priority(50).on("n1"));
+    world.see(pod("p").cpu("4").priority(10));
+    assert_eq!(world.next(), "p: no");
+    assert_eq!(world.victims("p"), Some(vec!["a".to_owned()]));
+    world.evicted("p", Ok(()));
+    let waiting = |world: &World| world.scheduler.cluster().preemptions.iter().count();
+    assert_eq!(waiting(&world), 1);
+    world.finish("a", taken());
+    assert_eq!(waiting(&world), 1, "it is still there");
+    world.delete_pod("a");
+    assert_eq!(waiting(&world), 0);
+    assert_eq!(world.next(), "p: n2");
+}
+
+/// Asks for the binding until the answer is clear, or gives up at once.
+struct AsksTwice;
+
+impl Bind for AsksTwice {
+    fn bind<'a>(&'a self, ctx: BindCtx<'a>) -> BoxFuture<'a, Result<BindVerdict, PluginError>> {
+        Box::pin(async move {
+            for _ in 0..2 {
+                let (pod, world) = (ctx.pod, ctx.world);
+                if world.bind(&pod.key, &pod.uid, ctx.node).await.is_ok() {
+                    return Ok(BindVerdict::Bound);
+                }
+            }
+            Err(PluginError("in vain".to_owned()))
+        })
+    }
+}
+
+/// The answers of the API server, one after the other.
+struct Answers(Mutex<Vec<Result<(), WriteError>>>);
+
+impl ClusterWriter for Answers {
+    fn bind<'a>(
+        &'a self,
+        _: &'a ObjectKey,
+        _: &'a PodUid,
+        _: &'a Name,
+    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(ready(self.0.lock().remove(0)))
+    }
+}
+
+#[test]
+fn a_conflict_after_a_lost_answer_may_be_our_own_binding() {
+    let vain = "a: SchedulerError: running Bind plugin \"AsksTwice\": in vain \
+                (another client bound it to n1)";
+    for (answers, effects) in
+        [(vec![down(), taken()], "a is on n1"), (vec![taken(), taken()], vain)]
+    {
+        let extensions = Extensions { bind: Some(Arc::new(AsksTwice)), ..Extensions::default() };
+        let fields = "profiles: [{plugins: {bind: {disabled: [{name: DefaultBinder}], \
+                      enabled: [{name: AsksTwice}]}}}]";
+        let mut world = World::of(&[plugin("AsksTwice", extensions)], fields, None);
+        world.see(node("n1"));
+        world.see(pod("a"));
+        assert_eq!(world.next(), "a: n1");
+        world.see(pod("a").on("n1"));
+        let answers = Answers(Mutex::new(answers));
+        let report = world.bind_through("a", &answers);
+        assert_eq!(world.handle(Event::BindingFinished(report)), effects);
     }
 }
 

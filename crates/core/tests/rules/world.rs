@@ -109,7 +109,12 @@ impl World {
         Self::of(&[], fields, None)
     }
 
-    fn of(plugins: &[Descriptor], fields: &str, assumed_pod_ttl: Option<Duration>) -> Self {
+    /// A configuration, and more plugins that it can name.
+    pub(crate) fn of(
+        plugins: &[Descriptor],
+        fields: &str,
+        assumed_pod_ttl: Option<Duration>,
+    ) -> Self {
         let (registry, config) = loaded(plugins, fields);
         Self::start(&registry, &config, assumed_pod_ttl)
     }
@@ -219,11 +224,14 @@ impl World {
     /// Runs a pod's binding cycle; the API server answers as given.
     #[track_caller]
     pub(crate) fn bind(&mut self, pod: &str, answer: Result<(), WriteError>) -> BindingReport {
+        self.bind_through(pod, &Writer(answer))
+    }
+
+    /// Runs a pod's binding cycle with that API server.
+    #[track_caller]
+    pub(crate) fn bind_through(&mut self, pod: &str, server: &dyn ClusterWriter) -> BindingReport {
         let cycle = self.cycle(pod);
-        let mut cycle = Box::pin(async move {
-            let writer = Writer(answer);
-            cycle.run(&writer, &mut Unobserved).await
-        });
+        let mut cycle = Box::pin(async move { cycle.run(server, &mut Unobserved).await });
         match cycle.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(report) => report,
             Poll::Pending => panic!("the plugins of these tests do not wait"),
@@ -264,8 +272,10 @@ impl World {
                 words
             }
             Effect::Scheduled { pod, node } => format!("{} is on {node}", pod.key.name),
-            Effect::FailedScheduling { pod, reason, message } => {
-                format!("{}: {}: {message}", pod.key.name, reason.name())
+            Effect::FailedScheduling { pod, reason, message, bound_on } => {
+                let bound = bound_on.map(|node| format!(" (another client bound it to {node})"));
+                let (name, reason) = (&pod.key.name, reason.name());
+                format!("{name}: {reason}: {message}{}", bound.unwrap_or_default())
             }
             Effect::Nominate { pod, node } => match node {
                 Some(node) => format!("{} hopes for {node}", pod.key.name),
@@ -323,6 +333,11 @@ pub(crate) fn seconds(n: u64) -> Duration {
 /// An API server that cannot be reached.
 pub(crate) fn down() -> Result<(), WriteError> {
     Err(WriteError::Other("down".to_owned()))
+}
+
+/// An API server that refuses: the pod has a node.
+pub(crate) fn taken() -> Result<(), WriteError> {
+    Err(WriteError::Conflict("taken".to_owned()))
 }
 
 /// An API server that answers like this.

@@ -435,6 +435,7 @@ impl Run {
             let since = self.claims_at_start[&cycle.serial];
             self.api.check_claims_bound(&uid.to_string(), since)?;
             self.api.bind(&uid.to_string(), node);
+            self.bound_by.insert(uid.to_string(), cycle.serial);
         }
         Ok(answer.and_then(|()| match seems_to_fail {
             true => Err(WriteError::Other("timed out".to_owned())),

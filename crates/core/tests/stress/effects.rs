@@ -84,6 +84,7 @@ impl Run {
                 self.waiting.remove(&uid);
                 self.n_cycles += 1;
                 self.claims_at_start.insert(self.n_cycles, self.api.n_claims);
+                self.latest_cycles.insert(uid, self.n_cycles);
                 self.cycles.push(Running::new(self.n_cycles, cycle));
             }
             Effect::Scheduled { pod, node } => {
@@ -99,10 +100,13 @@ impl Run {
                     return Err(format!("{uid} is said to be on {node}"));
                 }
             }
-            Effect::FailedScheduling { pod, .. } => {
+            Effect::FailedScheduling { pod, bound_on, .. } => {
                 let uid = pod.uid.to_string();
                 self.waiting.remove(&uid);
-                self.told.forget(&uid);
+                match bound_on {
+                    Some(node) => self.check_bound_by_another(&uid, &node)?,
+                    None => self.told.forget(&uid),
+                }
                 if let Some(held) = self.ledger.get(&uid) {
                     return Err(format!("{uid} has failed with the reservations {held:?}"));
                 }
@@ -137,6 +141,20 @@ impl Run {
             }
         }
         Ok(())
+    }
+
+    /// The scheduler says that the pod's latest binding cycle did not bind it. An
+    /// earlier one may have, if its answer was lost.
+    fn check_bound_by_another(&mut self, uid: &str, node: &str) -> Result<(), String> {
+        self.outcome.tally.overtaken += 1;
+        let bound_by = self.bound_by.get(uid);
+        if bound_by.is_some() && bound_by == self.latest_cycles.get(uid) {
+            return Err(format!("{uid} was bound by the scheduler, not by another client"));
+        }
+        match self.api.pods.get(uid).map(|pod| node_of(pod)) {
+            Some(there) if there != Some(node) => Err(format!("{uid} is said to be on {node}")),
+            _ => Ok(()),
+        }
     }
 
     /// Whether a binding cycle of the pod runs, or was not reported yet.
@@ -178,8 +196,9 @@ fn brief(effect: &Effect) -> String {
     match effect {
         Effect::StartBinding(cycle) => format!("{cycle:?}"),
         Effect::Scheduled { pod, node } => format!("{} is on {node}", pod.uid),
-        Effect::FailedScheduling { pod, reason, message } => {
-            format!("{}: {}: {message}", pod.uid, reason.name())
+        Effect::FailedScheduling { pod, reason, message, bound_on } => {
+            let bound_on = bound_on.as_ref().map(|node| format!(", bound to {node} by another"));
+            format!("{}: {}: {message}{}", pod.uid, reason.name(), bound_on.unwrap_or_default())
         }
         Effect::Nominate { pod, node } => format!("{} hopes for {node:?}", pod.uid),
         Effect::Waiting { pod, plugins } => format!("{} waits for {plugins:?}", pod.uid),

@@ -52,6 +52,8 @@ fn random_histories_break_no_rule_and_repeat_themselves() {
         totals.0;
     let Tally { refused, left_out, .. } = totals.0;
     assert!(refused > 50 && left_out > 50, "{refused} refused, {left_out} left out");
+    let Tally { overtaken, .. } = totals.0;
+    assert!(overtaken > 5, "{overtaken} bound by others meanwhile");
     let Tally { with_claims, written, conflicts, compared, .. } = totals.0;
     assert!(evictions > 30 && called_off > 20, "{evictions} evictions, {called_off} called off");
     assert!(with_claims > 100 && written > 40, "{with_claims} with claims, {written} written");

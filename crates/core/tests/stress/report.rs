@@ -21,6 +21,7 @@ impl Totals {
         total.panics += tally.panics;
         total.evictions += tally.evictions;
         total.called_off += tally.called_off;
+        total.overtaken += tally.overtaken;
         total.refused += tally.refused;
         total.left_out += tally.left_out;
         total.evaluated += tally.evaluated;
@@ -36,10 +37,11 @@ impl Totals {
 impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Tally { attempts, bound, flushed, panics, evaluated, equal_pairs, wakes, .. } = &self.0;
-        let Tally { evictions, called_off, refused, left_out, .. } = &self.0;
+        let Tally { evictions, called_off, overtaken, refused, left_out, .. } = &self.0;
         let Tally { with_claims, written, conflicts, compared, .. } = &self.0;
         writeln!(f, "{attempts} attempts, {bound} bound, {panics} panics")?;
         writeln!(f, "{evictions} preemptions with evictions, {called_off} bindings called off")?;
+        writeln!(f, "{overtaken} times the pod was bound by another client meanwhile")?;
         writeln!(f, "{refused} refused by extenders, {left_out} times one was left out")?;
         writeln!(
             f,

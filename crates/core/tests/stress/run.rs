@@ -61,6 +61,8 @@ pub(crate) struct Tally {
     /// bound.
     pub(crate) evictions: u64,
     pub(crate) called_off: u64,
+    /// Attempts that found their pod bound by somebody else.
+    pub(crate) overtaken: u64,
     /// Attempts after which an extender was among those that said no, and
     /// extenders that failed and were passed over.
     pub(crate) refused: u64,
@@ -91,6 +93,9 @@ pub(crate) struct Run {
     /// How many there were, and how many claims when each began.
     pub(crate) n_cycles: u64,
     pub(crate) claims_at_start: BTreeMap<u64, u32>,
+    /// The latest binding cycle of each pod, and the one that bound it.
+    pub(crate) latest_cycles: BTreeMap<String, u64>,
+    pub(crate) bound_by: BTreeMap<String, u64>,
     /// Binding cycles that have ended and were not reported.
     pub(crate) reports: Vec<BindingReport>,
     /// What binding cycles have written for claims.
@@ -194,6 +199,8 @@ impl Run {
             cycles: Vec::new(),
             n_cycles: 0,
             claims_at_start: BTreeMap::new(),
+            latest_cycles: BTreeMap::new(),
+            bound_by: BTreeMap::new(),
             promises: Promises::default(),
             patience: 4,
             touched: false,

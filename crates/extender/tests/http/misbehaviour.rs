@@ -175,6 +175,73 @@ fn names_that_do_not_resolve_are_failures() {
 }
 
 #[test]
+fn control_characters_in_answers_are_made_harmless() {
+    const EVIL: &str = "boom\nE1130 forged\u{1b}[2J\u{9b}31m";
+    const TAME: &str = "boom E1130 forged\u{fffd}[2J\u{fffd}31m";
+    let lab = Lab::new();
+    let one = nodes(&["n1"]);
+    let (pod, one, node): (_, Vec<_>, _) = (a_pod(), one.iter().collect(), "n1".into());
+    let facing = |answer: serde_json::Value| lab.facing(Does::Says(answer.to_string()));
+
+    let (extender, _server) = facing(json!({
+        "FailedNodes": {"n1": EVIL}, "FailedAndUnresolvableNodes": {EVIL: EVIL}, "NodeNames": [EVIL],
+    }));
+    let answer = extender.filter(&pod, &one).expect("an answer");
+    assert_eq!(answer.failed, [("n1".into(), TAME.to_owned())].into());
+    assert_eq!(answer.failed_for_good, [(TAME.into(), TAME.to_owned())].into());
+
+    let (extender, _server) = facing(json!({"Error": EVIL}));
+    assert_eq!(extender.filter(&pod, &one).unwrap_err().to_string(), TAME);
+    assert_eq!(lab.block_on(extender.bind(&pod, &node)).unwrap_err().to_string(), TAME);
+
+    let (extender, _server) = facing(json!([{"Host": EVIL, "Score": 1}]));
+    assert_eq!(extender.prioritize(&pod, &one).wait().expect("an answer")[0].node, TAME);
+
+    // Keys of maps stand in the path of what cannot be read.
+    for answer in [
+        json!({"FailedNodes": {EVIL: 7}}),
+        json!({"NodeNameToMetaVictims": {EVIL: {"NumPDBViolations": -1}}}),
+        json!({"NodeNameToMetaVictims": {EVIL: 7}}),
+    ] {
+        let (extender, _server) = facing(answer.clone());
+        let error = match answer.get("FailedNodes") {
+            Some(_) => extender.filter(&pod, &one).unwrap_err(),
+            None => extender.preempt(&pod, &[]).unwrap_err(),
+        };
+        assert!(error.0.contains(TAME) && !error.0.contains(char::is_control), "{error:?}");
+    }
+}
+
+#[test]
+fn an_extender_is_named_once() {
+    // `{}` is no list of priorities, and `[]` no answer to the others.
+    let lab = Lab::new();
+    let one = nodes(&["n1"]);
+    let (pod, one, node): (_, Vec<_>, _) = (a_pod(), one.iter().collect(), "n1".into());
+    for ignorable in [false, true] {
+        for body in ["{}", "[]"] {
+            let server = lab.server(Does::Says(body.to_owned()));
+            let config = ExtenderConfig { ignorable, ..config(server.port) };
+            let extender = lab.connect(&config).expect("a good configuration");
+            let errors = match body {
+                "{}" => vec![("prioritize", extender.prioritize(&pod, &one).wait().unwrap_err())],
+                _ => vec![
+                    ("filter", extender.filter(&pod, &one).unwrap_err()),
+                    ("preempt", extender.preempt(&pod, &[]).unwrap_err()),
+                    ("bind", lab.block_on(extender.bind(&pod, &node)).unwrap_err()),
+                ],
+            };
+            for (verb, error) in errors {
+                // Whoever leaves an extender out begins with its name.
+                let is_left_out = ignorable || verb == "prioritize";
+                let n_named = error.0.matches(extender.name()).count();
+                assert_eq!(n_named, usize::from(!is_left_out), "{verb}, {ignorable}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
 fn odd_victims_are_errors() {
     for (answer, expected) in [
         (

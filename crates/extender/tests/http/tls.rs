@@ -10,7 +10,9 @@ use rcgen::{
 };
 use serde_json::json;
 use steersman_config::config::{ExtenderConfig, ExtenderTls};
-use steersman_extender::Error;
+use steersman_extender::{Error, Files, examine};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
@@ -78,6 +80,9 @@ fn server_of(name: &str) -> Issued {
     issue(name, ExtendedKeyUsagePurpose::ServerAuth)
 }
 
+const UNTRUSTED: &str = "the extender's certificate is issued by an authority that is not trusted: \
+                         tlsConfig.caFile or caData has to hold that authority";
+
 #[test]
 fn servers_prove_who_they_are() {
     let local = server_of("localhost");
@@ -88,10 +93,14 @@ fn servers_prove_who_they_are() {
     assert_eq!(call(&local, None, trusting(&local)), Ok(()));
     let stranger = server_of("localhost");
     let error = call(&local, None, trusting(&stranger)).unwrap_err();
-    assert!(error.contains("invalid peer certificate"), "{error}");
+    assert!(
+        error.contains("/filter\": the extender's certificate is ")
+            && error.contains("tlsConfig.caFile or caData"),
+        "{error}"
+    );
     // Without authorities the system's count, though enableHTTPS is set.
     let error = call(&local, None, ExtenderTls::default()).unwrap_err();
-    assert!(error.contains("certificate"), "{error}");
+    assert!(error.ends_with(UNTRUSTED), "{error}");
     let insecure = ExtenderTls { insecure: true, ..ExtenderTls::default() };
     assert_eq!(call(&local, None, insecure), Ok(()));
 }
@@ -105,7 +114,9 @@ fn another_name_can_be_expected() {
         ..ExtenderTls::default()
     };
     let error = call(&named, None, tls(None)).unwrap_err();
-    assert!(error.contains("invalid peer certificate"), "{error}");
+    let expected = "the extender's certificate is for gpus.example, not for localhost: if that is \
+                    right, tlsConfig.serverName has to say which name it is for";
+    assert!(error.ends_with(expected), "{error}");
     assert_eq!(call(&named, None, tls(Some("gpus.example"))), Ok(()));
     assert!(call(&named, None, tls(Some("other.example"))).is_err());
 }
@@ -158,7 +169,93 @@ fn clients_prove_who_they_are_from_files_and_data() {
     };
     assert_eq!(call(&server, Some(&client), data), Ok(()));
     let nobody = ExtenderTls { cert_file: None, key_file: None, ..files };
-    assert!(call(&server, Some(&client), nobody).is_err());
+    let error = call(&server, Some(&client), nobody.clone()).unwrap_err();
+    let wanted =
+        "the extender wants a certificate of this scheduler: tlsConfig.certFile and keyFile";
+    assert!(error.contains(wanted), "{error}");
+    let stranger = issue("scheduler", ExtendedKeyUsagePurpose::ClientAuth);
+    let unknown = ExtenderTls {
+        cert_data: stranger.name.into_bytes(),
+        key_data: stranger.key.into_bytes(),
+        ..nobody
+    };
+    let error = call(&server, Some(&client), unknown).unwrap_err();
+    assert!(error.contains("the extender refuses the certificate of this scheduler, "), "{error}");
+}
+
+#[test]
+fn tls_errors_are_told_in_words() {
+    // A server that shows the certificate of an authority.
+    let mut authority = server_of("localhost");
+    let mut params = CertificateParams::new(["localhost".to_owned()]).expect("a name");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().expect("a key");
+    let own = params.self_signed(&key).expect("a certificate");
+    authority.der.0 = own.der().clone();
+    authority.der.1 = key.serialize_der();
+    let tls = ExtenderTls { ca_data: own.pem().into_bytes(), ..ExtenderTls::default() };
+    let error = call(&authority, None, tls).unwrap_err();
+    assert!(error.contains("the extender's certificate is the one of an authority: "), "{error}");
+
+    let lab = Lab::new();
+    let port = lab.block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await?;
+            stream.read_buf(&mut Vec::new()).await?;
+            stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await
+        });
+        port
+    });
+    let insecure = ExtenderTls { insecure: true, ..ExtenderTls::default() };
+    let extender = lab.connect(&secure(port, insecure)).expect("a good configuration");
+    let error = extender.filter(&a_pod(), &[]).unwrap_err();
+    assert!(error.0.ends_with("if it speaks plain HTTP, urlPrefix begins with http://"), "{error}");
+}
+
+/// PEM of something that is no certificate.
+const GARBAGE: &str = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+
+#[test]
+fn all_that_is_wrong_is_found_at_once_and_files_only_if_they_are_opened() {
+    let directory = Directory::new("examine");
+    let client = issue("scheduler", ExtendedKeyUsagePurpose::ClientAuth);
+    let tls = ExtenderTls {
+        server_name: Some("no name".to_owned()),
+        ca_file: Some("/does/not/exist".to_owned()),
+        cert_file: directory.file("cert.pem", GARBAGE),
+        key_data: b"secret nonsense".to_vec(),
+        ..ExtenderTls::default()
+    };
+    let broken = ExtenderConfig { bind_verb: Some("bi nd".to_owned()), ..secure(1, tls) };
+    let only_half = ExtenderTls {
+        cert_file: directory.file("half.pem", &client.name),
+        ..ExtenderTls::default()
+    };
+    let extenders = [config(1), broken, secure(1, only_half)];
+    let found = |files| -> Vec<String> {
+        let at = |error: &Error| error.to_problem().path.to_string();
+        examine(&extenders, files).iter().map(at).collect()
+    };
+    let expected = [
+        "extenders[1].bindVerb",
+        "extenders[1].tlsConfig.serverName",
+        "extenders[1].tlsConfig.caFile",
+        "extenders[1].tlsConfig.keyData",
+        "extenders[2].tlsConfig.certFile",
+    ];
+    assert_eq!(found(Files::Open), expected);
+    let without_files: Vec<_> = expected.into_iter().filter(|at| !at.ends_with("caFile")).collect();
+    assert_eq!(found(Files::Leave), without_files);
+
+    let missing: Vec<_> = examine(&extenders, Files::Open)
+        .into_iter()
+        .filter(Error::is_missing_file)
+        .map(|error| error.to_problem().message)
+        .collect();
+    assert_eq!(missing.len(), 1);
+    assert!(missing[0].starts_with("cannot read \"/does/not/exist\": No such file"), "{missing:?}");
 }
 
 #[track_caller]
@@ -166,6 +263,9 @@ fn check_refused(config: &ExtenderConfig, expected: &str) {
     let Err(error) = Lab::new().connect(config) else { panic!("{config:?} is accepted") };
     assert_eq!(error.to_string(), expected);
     assert_eq!(error.source().is_some(), matches!(error, Error::Read { .. }));
+    let found = examine(std::slice::from_ref(config), Files::Open);
+    let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+    assert_eq!(found, [expected], "looking and setting up must agree");
 }
 
 #[test]
@@ -173,10 +273,15 @@ fn bad_configurations_are_refused_with_their_place() {
     let tls = |tls: ExtenderTls| secure(1, tls);
     let (nothing, text) = (ExtenderTls::default(), |text: &str| text.as_bytes().to_vec());
     let client = issue("scheduler", ExtendedKeyUsagePurpose::ClientAuth);
+    let stranger = issue("scheduler", ExtendedKeyUsagePurpose::ClientAuth);
     let cases = [
         (
             ExtenderTls { ca_file: Some("/does/not/exist".to_owned()), ..nothing.clone() },
             "extenders[0].tlsConfig.caFile: cannot read \"/does/not/exist\"",
+        ),
+        (
+            ExtenderTls { ca_file: Some("/dev/zero".to_owned()), ..nothing.clone() },
+            "extenders[0].tlsConfig.caFile: \"/dev/zero\": has more than 16 MiB",
         ),
         (
             ExtenderTls { ca_data: text("nonsense"), ..nothing.clone() },
@@ -198,6 +303,28 @@ fn bad_configurations_are_refused_with_their_place() {
                 ..nothing.clone()
             },
             "extenders[0].tlsConfig.keyData: found no private key, allowed: PEM with one",
+        ),
+        (
+            ExtenderTls {
+                cert_data: text(&client.name),
+                key_data: text(&stranger.key),
+                insecure: true,
+                ..nothing.clone()
+            },
+            "extenders[0].tlsConfig.keyData: is not the key of the certificate",
+        ),
+        (
+            ExtenderTls {
+                cert_data: text(GARBAGE),
+                key_data: text(&stranger.key),
+                insecure: true,
+                ..nothing.clone()
+            },
+            "extenders[0].tlsConfig.certData: the first certificate cannot be decoded",
+        ),
+        (
+            ExtenderTls { ca_data: text(GARBAGE), ..nothing.clone() },
+            "extenders[0].tlsConfig.caData: certificate 1 in it cannot be decoded",
         ),
         (
             ExtenderTls { server_name: Some("no name".to_owned()), insecure: true, ..nothing },

@@ -12,6 +12,7 @@ use steersman_framework::verdict::Preemption;
 use steersman_testing::pod;
 
 use crate::lab::{Lab, a_pod, config, nodes, whole_pod};
+use crate::logged::Logged;
 use crate::server::{Does, Server};
 
 /// The body of the only request so far.
@@ -170,6 +171,26 @@ fn preempt_sends_uids_to_those_who_know_the_pods() {
         sent["NodeNameToMetaVictims"],
         json!({"n1": {"Pods": [{"UID": "uid-default-a"}], "NumPDBViolations": 0}})
     );
+}
+
+#[test]
+fn errors_of_preempt_are_logged_unless_the_core_notes_them() {
+    let lab = Lab::new();
+    for (ignorable, expected) in [(false, 1), (true, 0)] {
+        let (logged, server) = (Logged::default(), lab.server(says(json!([]))));
+        let config = ExtenderConfig { ignorable, ..config(server.port) };
+        let extender = lab.connect(&config).expect("an extender");
+        let answer = tracing::subscriber::with_default(logged.clone(), || {
+            extender.preempt(&a_pod(), &[candidate("n1", &[], 0)])
+        });
+        let error = answer.expect_err("a list is no answer").0;
+        let lines = logged.0.lock().clone();
+        assert_eq!(lines.len(), expected, "{lines:?}");
+        for line in lines {
+            assert!(line.starts_with("ERROR") && line.contains("default/p"), "{line}");
+            assert!(line.contains(&error) && error.contains(extender.name()), "{line}");
+        }
+    }
 }
 
 #[test]

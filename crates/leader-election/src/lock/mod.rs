@@ -4,6 +4,7 @@ mod cell;
 mod kind;
 
 use kube::Client;
+use kube::core::Status;
 use thiserror::Error;
 
 pub use kind::{LockKind, ParseLockKindError};
@@ -35,11 +36,22 @@ pub enum LockError {
 impl LockError {
     /// Somebody else was faster: part of the game.
     pub(crate) fn is_conflict(&self) -> bool {
-        matches!(self, Self::Request(error) if matches!(&**error, kube::Error::Api(s) if s.code == 409))
+        self.refusal().is_some_and(|status| status.code == 409)
     }
 
     pub(crate) fn is_not_found(&self) -> bool {
-        matches!(self, Self::Request(error) if matches!(&**error, kube::Error::Api(s) if s.code == 404))
+        self.refusal().is_some_and(|status| status.code == 404)
+    }
+
+    /// What the API server said, if it refused.
+    pub(crate) fn refusal(&self) -> Option<&Status> {
+        match self {
+            Self::Request(error) => match &**error {
+                kube::Error::Api(status) => Some(status),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 }
 

@@ -94,3 +94,32 @@ fn the_alerts_use_what_exists() {
     strings(&rules, &["expr"], &mut expressions);
     check("alerts.yaml", &expressions);
 }
+
+/// What `promtool test rules` then finds out (`testdata/e2e/prometheus.e2e`).
+#[test]
+fn each_alert_has_a_case_that_fires_and_one_that_does_not() {
+    let rules: Value = serde_saphyr::from_str(&read("alerts.yaml")).expect("it is YAML");
+    let tests: Value = serde_saphyr::from_str(&read("alerts_test.yaml")).expect("it is YAML");
+    let mut alerts = Vec::new();
+    strings(&rules, &["alert"], &mut alerts);
+    assert!(alerts.len() >= 10, "only {} alerts were found", alerts.len());
+    let mut expected: BTreeMap<(String, bool), usize> = BTreeMap::new();
+    for test in tests["tests"].as_array().expect("a list of tests") {
+        assert!(test["interval"].is_string(), "{}: all samples are of one moment", test["name"]);
+        for case in test["promql_expr_test"].as_array().expect("a list of cases") {
+            let expression = case["expr"].as_str().expect("an expression");
+            let named = expression.strip_prefix("ALERTS{alertname=\"");
+            let alert = named.and_then(|rest| rest.strip_suffix("\", alertstate=\"firing\"}"));
+            let alert = alert.unwrap_or_else(|| panic!("{expression} asks for no alert"));
+            let fires = !case["exp_samples"].as_array().expect("a list of samples").is_empty();
+            *expected.entry((alert.to_owned(), fires)).or_default() += 1;
+        }
+    }
+    for alert in &alerts {
+        for fires in [true, false] {
+            assert!(expected.contains_key(&(alert.clone(), fires)), "{alert}, fires: {fires}");
+        }
+    }
+    let known = |(alert, _): &(String, bool)| alerts.contains(alert);
+    assert!(expected.keys().all(known), "cases of other alerts: {expected:?}");
+}

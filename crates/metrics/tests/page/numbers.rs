@@ -58,6 +58,28 @@ async fn gauges_follow_a_pod_from_gated_to_unschedulable_to_deleted() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_profile_that_a_reload_removes_takes_its_gauges_along_and_no_counter() {
+    let mut scene = Scene::new(Options::default());
+    scene.see(node("n1"));
+    scene.see(pod("a").cpu("8"));
+    scene.schedule();
+    let gauge = format!("scheduler_unschedulable_pods{{plugin=\"NodeResourcesFit\",{PROFILE}}}");
+    let counter =
+        format!("scheduler_schedule_attempts_total{{{PROFILE},result=\"unschedulable\"}}");
+    scene.metrics.serves(["default-scheduler".into(), "second".into()]);
+    check(&scene.page().await, &[(&gauge, 1.0), (&counter, 1.0)]);
+
+    scene.metrics.serves(["second".into()]);
+    // The scheduler of before may have answered last.
+    let page = scene.page().await;
+    assert_eq!(value(&page, &gauge), None, "{page}");
+    check(&page, &[(&counter, 1.0)]);
+
+    scene.metrics.serves(["default-scheduler".into()]);
+    check(&scene.page().await, &[(&gauge, 1.0), (&counter, 1.0)]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn attempts_and_their_durations_are_counted_by_result() {
     let mut scene = Scene::new(Options::default());
     scene.see(node("n1"));

@@ -1,11 +1,17 @@
 //! The API server and its nodes.
 
+use std::sync::Arc;
+
 use kube::Client;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 use steersman_apiserver::tls::Identity;
 use steersman_apiserver::{ApiServer, Auth, LocalService, User};
+use steersman_metrics::SchedulerMetrics;
 use tokio::net::TcpListener;
+use tower::Layer;
+use tower::layer::layer_fn;
+use tower::util::option_layer;
 
 use crate::meter::{Meter, Metered};
 use crate::{Failure, process};
@@ -37,16 +43,23 @@ impl Cluster {
         Ok(Self { server, meter: Meter::default(), config, _threads: threads })
     }
 
-    /// A client; its requests are counted under `who`.
-    pub(crate) fn client(&self, who: &'static str) -> Result<Client, Failure> {
+    /// A client; its requests are counted under `who`, and for metrics if there
+    /// are any.
+    pub(crate) fn client(
+        &self,
+        who: &'static str,
+        metrics: Option<&Arc<SchedulerMetrics>>,
+    ) -> Result<Client, Failure> {
         let meter = self.meter.clone();
+        let measure = option_layer(metrics.map(|metrics| metrics.rest_client("throughput")));
         let Some(config) = &self.config else {
             let service: LocalService = self.server.service();
-            return Ok(Client::new(Metered::new(service, meter, who), "default"));
+            let service = measure.layer(Metered::new(service, meter, who));
+            return Ok(Client::new(service, "default"));
         };
         let builder = kube::client::ClientBuilder::try_from(config.clone())?;
-        let layer = tower::layer::layer_fn(move |inner| Metered::new(inner, meter.clone(), who));
-        Ok(builder.with_layer(&layer).build())
+        let layer = layer_fn(move |inner| Metered::new(inner, meter.clone(), who));
+        Ok(builder.with_layer(&layer).with_layer(&measure).build())
     }
 }
 

@@ -4,7 +4,9 @@
 //! Nodes are plain objects without kubelets. Pods are created by a number of
 //! clients at once while the scheduler runs, or, with `--drain`, before it
 //! starts. `--http` puts the API server behind a socket with TLS and on threads
-//! of its own, as `steersman run` meets it. The table goes to standard output,
+//! of its own, as `steersman run` meets it. `--metrics` measures the scheduler and
+//! its requests as `steersman run` does; without it nothing is measured but the
+//! bindings. The table goes to standard output,
 //! or JSON with `--output json`; the exit code is 1 when a pod is not bound or
 //! a node has more than it can hold.
 #![expect(clippy::print_stdout, reason = "it prints what it measured")]
@@ -15,6 +17,7 @@ mod cluster;
 mod load;
 mod meter;
 mod process;
+mod recorded;
 mod report;
 mod verify;
 
@@ -23,16 +26,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use steersman_config::Config;
-use steersman_runtime::{Counters, Options, Scheduling};
+use steersman_runtime::{Counters, Options, Scheduling, Several};
 use tokio_util::sync::CancellationToken;
 
 use crate::cluster::Cluster;
 use crate::load::Load;
+use crate::recorded::Recorded;
 use crate::report::{Measured, Output};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-const USAGE: &str = "throughput [NODES] [PODS] [--http] [--drain] [--clients N] [--output json]";
+const USAGE: &str =
+    "throughput [NODES] [PODS] [--http] [--drain] [--metrics] [--clients N] [--output json]";
 
 /// What to measure.
 struct Args {
@@ -42,6 +47,8 @@ struct Args {
     http: bool,
     /// Pods are there before the scheduler.
     drain: bool,
+    /// The scheduler's metrics are recorded.
+    metrics: bool,
     /// How many clients create pods at the same time.
     n_clients: usize,
     output: Output,
@@ -69,6 +76,7 @@ fn args(mut given: impl Iterator<Item = String>) -> Result<Args, Failure> {
         n_pods: 10_000,
         http: false,
         drain: false,
+        metrics: false,
         n_clients: 16,
         output: Output::Table,
     };
@@ -78,6 +86,7 @@ fn args(mut given: impl Iterator<Item = String>) -> Result<Args, Failure> {
         match arg.as_str() {
             "--http" => args.http = true,
             "--drain" => args.drain = true,
+            "--metrics" => args.metrics = true,
             "--clients" => args.n_clients = value()?.parse::<usize>()?.max(1),
             "--output" if value()? == "json" => args.output = Output::Json,
             number if n_numbers < 2 => {
@@ -104,14 +113,18 @@ async fn run(args: &Args) -> Result<Measured, Failure> {
     let stop = CancellationToken::new();
     let mut created = None;
     if args.drain {
-        created = Some(load.create(cluster.client("load")?).await?);
+        created = Some(load.create(cluster.client("load", None)?).await?);
         eprintln!("all pods are created, starting the scheduler");
     }
 
     let begin = (Instant::now(), process::Cpu::now());
     cluster.meter.reset();
-    let client = cluster.client("scheduler")?;
-    let (listener, told, until) = (load.listener(), counters.clone(), stop.clone());
+    let recorded = args.metrics.then(|| Recorded::new(&counters));
+    let client = cluster.client("scheduler", recorded.as_ref().map(|it| &it.metrics))?;
+    let inspector = recorded.as_ref().map(|it| it.inspector.clone()).unwrap_or_default();
+    let listeners = recorded.iter().map(|it| it.metrics.listener()).chain([load.listener()]);
+    let listener = Box::new(Several(listeners.collect()));
+    let (told, until) = (counters.clone(), stop.clone());
     let scheduler = tokio::spawn(async move {
         let registry = steersman_plugins::table::in_tree();
         let config = Config::default_for(&registry)?;
@@ -120,6 +133,7 @@ async fn run(args: &Args) -> Result<Measured, Failure> {
             options,
             listener,
             counters: told,
+            desk: inspector.desk(),
             ..Scheduling::new(client, &config, &registry)
         };
         Box::pin(steersman_runtime::run(scheduling, until)).await.map_err(Failure::from)
@@ -127,11 +141,11 @@ async fn run(args: &Args) -> Result<Measured, Failure> {
 
     let mut begin = begin;
     if created.is_none() {
-        load.warm_up(cluster.client("load")?).await?;
+        load.warm_up(cluster.client("load", None)?).await?;
         eprintln!("the scheduler is ready, creating pods");
         cluster.meter.reset();
         begin = (Instant::now(), process::Cpu::now());
-        created = Some(load.create(cluster.client("load")?).await?);
+        created = Some(load.create(cluster.client("load", None)?).await?);
         eprintln!("all pods are created");
     }
     let bound = tokio::select! {
@@ -147,6 +161,9 @@ async fn run(args: &Args) -> Result<Measured, Failure> {
     let summary = scheduler.await??;
     eprintln!("checking {} bindings", summary.bound);
     let mut problems = verify::problems(&cluster.server, args.n_pods);
+    if let Some(recorded) = &recorded {
+        problems.extend(recorded.problem(summary.bound).await);
+    }
     if !bound {
         problems.insert(0, "not all pods were bound in time".to_owned());
     }
@@ -155,6 +172,7 @@ async fn run(args: &Args) -> Result<Measured, Failure> {
         n_pods: args.n_pods,
         http: args.http,
         drain: args.drain,
+        metrics: args.metrics,
         output: args.output,
         created_in: created.unwrap_or_default(),
         took,

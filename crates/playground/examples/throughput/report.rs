@@ -22,6 +22,7 @@ pub(crate) struct Measured {
     pub(crate) n_pods: usize,
     pub(crate) http: bool,
     pub(crate) drain: bool,
+    pub(crate) metrics: bool,
     pub(crate) output: Output,
     pub(crate) created_in: Duration,
     /// From the first creation, or the start of the scheduler if pods were
@@ -65,8 +66,9 @@ impl Measured {
     fn table(&self) -> String {
         let way = if self.http { "TLS on loopback" } else { "in-process" };
         let order = if self.drain { "pods before the scheduler" } else { "scheduler running" };
+        let metrics = if self.metrics { "with metrics" } else { "without metrics" };
         let mut text = format!(
-            "{} nodes, {} pods, {way}, {order}\n\n\
+            "{} nodes, {} pods, {way}, {order}, {metrics}\n\n\
              created      {:>9.0} pods/s  ({:.2?})\n\
              bound        {:>9.0} pods/s  ({:.2?})\n",
             self.n_nodes,
@@ -129,6 +131,7 @@ impl Measured {
             "pods": self.n_pods,
             "http": self.http,
             "drain": self.drain,
+            "metrics": self.metrics,
             "createdPerSecond": self.rate(self.created_in),
             "boundPerSecond": self.rate(self.took),
             "seconds": seconds(self.took),

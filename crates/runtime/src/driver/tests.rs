@@ -19,6 +19,7 @@ use tokio::time::sleep;
 use super::*;
 use crate::inspect::Inspector;
 use crate::listener::Several;
+use crate::logged::Logged;
 use crate::scenario::Scenario;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -37,6 +38,7 @@ impl ClusterWriter for Paper {
             sleep(self.0).await;
             match &*pod.name {
                 "unlucky" => Err(WriteError::Other("bad luck".to_owned())),
+                "taken" => Err(WriteError::Conflict("it has a node".to_owned())),
                 "fatal" => panic!("a bug"),
                 _ => Ok(()),
             }
@@ -220,6 +222,38 @@ async fn a_pod_without_room_is_tried_when_room_comes_and_a_failed_binding_again(
     );
     assert_eq!(entries[2], "try unlucky", "after its backoff");
     assert!(running.counters.errors.get() >= 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_bound_by_another_client_is_counted_as_an_error_and_told_in_the_log() {
+    let (log, _guard) = Logged::start();
+    let running = start(SECOND, SECOND * 10);
+    running.tell(true, &[node("n"), pod("taken", "600m"), pod("unlucky", "100m")]).await;
+    running.tell(true, &[]).await;
+    sleep(SECOND / 2).await;
+    assert_eq!(running.entries(), ["try taken", "try unlucky"]);
+    // Somebody was faster, and chose the same node.
+    for name in ["taken", "unlucky"] {
+        let (kind, mut bound) = pod(name, "600m");
+        bound["spec"]["nodeName"] = "n".into();
+        running.tell(false, &[(kind, bound)]).await;
+    }
+    sleep(SECOND * 60).await;
+    let refused = "running Bind plugin \"DefaultBinder\": it has a node";
+    let failed = format!("taken SchedulerError: {refused}");
+    // What no clear answer came to may have been our own binding.
+    assert_eq!(running.entries(), [&*failed, "unlucky on n"]);
+    assert_eq!((running.counters.errors.get(), running.counters.bound.get()), (1, 1));
+    let measured = running.measures.0.lock().clone();
+    let ended = |what: &&String| what.starts_with("scheduled") || what.starts_with("failed");
+    let ended: Vec<&String> = measured.iter().filter(ended).collect();
+    assert_eq!(ended, ["failed: SchedulerError", "scheduled, 1 attempts, 1s"]);
+    let lines = log.take();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    let error = format!("error={refused:?}");
+    for part in ["WARN", "pod=ns/taken", "node=n", "another client bound", &error] {
+        assert!(lines[0].contains(part), "{part} is not in {lines:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,11 +5,23 @@
 //! watch shows it, and what it should say. Only differences are written, one
 //! write a pod at a time; what is wanted while one is under way replaces what
 //! was wanted before, so the newest state wins.
+//!
+//! ```text
+//!           want              next              nothing is left
+//!   (idle) ─────► queued ──────────► busy ────────────────────────► (idle)
+//!                                    │  ▲
+//!                    it may work later  │ next, when its time has come
+//!                                    ▼  │
+//!                                  put off
+//! ```
+//!
+//! A write that is put off holds nobody up and costs one entry. It is repeated
+//! until it succeeds, is refused for good, or the pod is gone or has a node.
 
 mod patch;
 mod writer;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -20,6 +32,8 @@ use steersman_api::pod::PodInfo;
 use steersman_core::FailureReason;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
+
+use crate::chance::Backoff;
 
 pub(crate) use patch::{Condition, Write};
 pub(crate) use writer::StatusWriter;
@@ -37,8 +51,11 @@ pub(crate) struct StatusBoard {
 #[derive(Default)]
 struct Pods {
     entries: BTreeMap<PodUid, Entry>,
-    /// Pods with something to write that nobody writes yet, oldest first.
+    /// Pods with something to write that nobody writes yet, oldest first. Those
+    /// that are [`Stage::Queued`], and some that are gone.
     queue: VecDeque<PodUid>,
+    /// Those that are [`Stage::PutOff`], and until when.
+    put_off: BTreeSet<(Instant, PodUid)>,
 }
 
 /// One pending pod.
@@ -51,8 +68,24 @@ struct Entry {
     condition: Option<Condition>,
     /// `None`: whatever it says.
     nominated: Option<Option<Name>>,
-    queued: bool,
-    busy: bool,
+    stage: Stage,
+    /// Writes have failed since the last that did not.
+    trouble: Option<Trouble>,
+}
+
+/// How far a pod's write is; see the module documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Idle,
+    Queued,
+    Busy,
+    PutOff(Instant),
+}
+
+/// Failed writes of one pod, one after the other.
+struct Trouble {
+    n_failed: u32,
+    backoff: Backoff,
 }
 
 /// What a pod's status says.
@@ -90,17 +123,21 @@ impl StatusBoard {
             current,
             condition: None,
             nominated: None,
-            queued: false,
-            busy: false,
+            stage: Stage::Idle,
+            trouble: None,
         };
         pods.entries.insert(pod.uid.clone(), entry);
     }
 
     /// A pod is gone, or has a node.
     pub(crate) fn forget(&self, uid: &PodUid) {
-        if self.pods.lock().entries.remove(uid).is_some() {
-            self.settled.notify_waiters();
+        let mut pods = self.pods.lock();
+        let Some(entry) = pods.entries.remove(uid) else { return };
+        if let Stage::PutOff(until) = entry.stage {
+            pods.put_off.remove(&(until, uid.clone()));
         }
+        drop(pods);
+        self.settled.notify_waiters();
     }
 
     /// The pod's condition should say that an attempt failed.
@@ -118,11 +155,11 @@ impl StatusBoard {
 
     fn want(&self, uid: &PodUid, change: impl FnOnce(&mut Entry)) {
         let mut pods = self.pods.lock();
-        let Pods { entries, queue } = &mut *pods;
+        let Pods { entries, queue, .. } = &mut *pods;
         // Whoever is not here is gone or has a node by now.
         let Some(entry) = entries.get_mut(uid) else { return };
         change(entry);
-        if entry.busy || entry.queued {
+        if entry.stage != Stage::Idle {
             // Whoever writes will look again at what is wanted.
             return;
         }
@@ -130,7 +167,7 @@ impl StatusBoard {
             entry.condition = None;
             entry.nominated = None;
         } else {
-            entry.queued = true;
+            entry.stage = Stage::Queued;
             queue.push_back(uid.clone());
             drop(pods);
             self.work.notify_one();
@@ -148,7 +185,8 @@ impl StatusBoard {
                 let mut pods = self.pods.lock();
                 let Some(entry) = pods.entries.get_mut(uid) else { return };
                 entry.condition = None;
-                if !entry.busy && !entry.queued {
+                // Whoever takes it finds nothing to write.
+                if entry.stage != Stage::Busy && entry.difference().is_none() {
                     return;
                 }
             }
@@ -163,23 +201,24 @@ impl StatusBoard {
         loop {
             // Registered before looking, lest a notification is missed.
             let work = self.work.notified();
-            {
+            let alarm = {
                 let mut pods = self.pods.lock();
-                let Pods { entries, queue } = &mut *pods;
-                if let Some(uid) = queue.pop_front() {
+                if let Some(uid) = pods.take(Instant::now()) {
                     // Others may sleep although there is more.
-                    if !queue.is_empty() {
+                    if !pods.queue.is_empty() || !pods.put_off.is_empty() {
                         self.work.notify_one();
                     }
-                    if let Some(entry) = entries.get_mut(&uid) {
-                        entry.queued = false;
-                        entry.busy = true;
-                        return uid;
-                    }
-                    continue;
+                    return uid;
                 }
+                pods.put_off.first().map(|(until, _)| *until)
+            };
+            match alarm {
+                // Either may come first; both mean to look again.
+                Some(alarm) => {
+                    let _ = timeout_at(alarm, work).await;
+                }
+                None => work.await,
             }
-            work.await;
         }
     }
 
@@ -197,7 +236,8 @@ impl StatusBoard {
             nominated,
         });
         if write.is_none() {
-            entry.busy = false;
+            entry.stage = Stage::Idle;
+            entry.trouble = None;
             entry.condition = None;
             entry.nominated = None;
             drop(pods);
@@ -210,12 +250,46 @@ impl StatusBoard {
     fn written(&self, write: &Write) {
         let mut pods = self.pods.lock();
         let Some(entry) = pods.entries.get_mut(&write.uid) else { return };
+        entry.trouble = None;
         if let Some(condition) = &write.condition {
             entry.current.condition = Some(condition.clone());
         }
         if let Some(nominated) = &write.nominated {
             entry.current.nominated.clone_from(nominated);
         }
+    }
+
+    /// A write of a taken pod failed and may succeed later: gives the pod back,
+    /// until the time that the server `asked` for, or until its backoff says, of
+    /// which `fresh` is a new one. Returns how many have failed in a row.
+    fn put_off(
+        &self,
+        uid: &PodUid,
+        asked: Option<Duration>,
+        fresh: impl FnOnce() -> Backoff,
+    ) -> u32 {
+        let mut pods = self.pods.lock();
+        let Pods { entries, put_off, .. } = &mut *pods;
+        // It is gone or has a node: nobody wants it any more. And it may be there
+        // again meanwhile, as if nobody had ever taken it.
+        let Some(entry) = entries.get_mut(uid).filter(|entry| entry.stage == Stage::Busy) else {
+            return 0;
+        };
+        let trouble = entry.trouble.get_or_insert_with(|| {
+            let backoff = fresh();
+            Trouble { n_failed: 0, backoff }
+        });
+        trouble.n_failed = trouble.n_failed.saturating_add(1);
+        let n_failed = trouble.n_failed;
+        let until = Instant::now() + asked.unwrap_or_else(|| trouble.backoff.wait());
+        entry.stage = Stage::PutOff(until);
+        put_off.insert((until, uid.clone()));
+        drop(pods);
+        // Somebody who is idle should know when to look again, and a binding
+        // that the write may have been withdrawn for need not wait.
+        self.work.notify_one();
+        self.settled.notify_waiters();
+        n_failed
     }
 
     /// A write will not succeed: what it wanted is wanted no more.
@@ -228,6 +302,30 @@ impl StatusBoard {
         if entry.nominated == write.nominated {
             entry.nominated = None;
         }
+    }
+}
+
+impl Pods {
+    /// Takes a pod with something to write, new ones first.
+    fn take(&mut self, now: Instant) -> Option<PodUid> {
+        while let Some(uid) = self.queue.pop_front() {
+            if let Some(entry) = self.entries.get_mut(&uid)
+                && entry.stage == Stage::Queued
+            {
+                entry.stage = Stage::Busy;
+                return Some(uid);
+            }
+        }
+        while self.put_off.first().is_some_and(|(until, _)| *until <= now) {
+            let (until, uid) = self.put_off.pop_first()?;
+            if let Some(entry) = self.entries.get_mut(&uid)
+                && entry.stage == Stage::PutOff(until)
+            {
+                entry.stage = Stage::Busy;
+                return Some(uid);
+            }
+        }
+        None
     }
 }
 

@@ -10,6 +10,7 @@ use steersman_api::object::ClusterObject;
 use tokio::time::{sleep, timeout};
 
 use super::*;
+use crate::logged::Logged;
 use crate::scenario::{Answer, Scenario, Step, refusal, step};
 
 const PATCH: &str = "PATCH /api/v1/namespaces/ns/pods/p/status";
@@ -40,8 +41,12 @@ impl Bench {
     }
 
     fn saw(&self, node: Option<&str>, status: Value) {
+        self.saw_pod("p", "u", node, status);
+    }
+
+    fn saw_pod(&self, name: &str, uid: &str, node: Option<&str>, status: Value) {
         let json = json!({
-            "metadata": {"namespace": "ns", "name": "p", "uid": "u", "generation": 3},
+            "metadata": {"namespace": "ns", "name": name, "uid": uid, "generation": 3},
             "spec": {"containers": [{"name": "c"}], "nodeName": node},
             "status": status,
         });
@@ -192,4 +197,120 @@ async fn a_pod_with_a_node_is_of_no_interest() {
     bench.failed("a");
     sleep(Duration::from_secs(1)).await;
     assert!(bench.scenario.requests().is_empty());
+}
+
+/// The answers after which the same write may succeed.
+fn passing(n: usize) -> Answer {
+    match n % 6 {
+        0 => refusal(500, "InternalError"),
+        1 => refusal(429, "TooManyRequests"),
+        2 => refusal(503, "ServiceUnavailable"),
+        3 => Answer::Break,
+        4 => refusal(409, "Conflict"),
+        _ => Answer::Silence,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_fails_is_repeated_without_another_attempt_until_it_succeeds() {
+    let n_failures = 30;
+    let mut steps: Vec<Step> = (0..n_failures).map(|n| step(PATCH, passing(n))).collect();
+    steps.push(step(PATCH, ok()));
+    let (log, _guard) = Logged::start();
+    let bench = Bench::new(json!({}), steps);
+    bench.failed("a");
+    bench.board.nominate(&bench.uid, Some("n".into()));
+    bench.scenario.finished().await;
+    sleep(Duration::from_secs(3600)).await;
+    let requests = bench.scenario.requests();
+    let waits = requests.windows(2).map(|pair| pair[1].at - pair[0].at);
+    let waits: Vec<Duration> = waits.collect();
+    assert!(waits[0] < Duration::from_millis(500), "soon at first: {waits:?}");
+    // The time that a request may take, and the longest wait with its chance.
+    let longest = Duration::from_secs(30 + 2 * 30);
+    assert!(waits.iter().all(|wait| *wait <= longest), "{waits:?}");
+    assert!(waits[20..].iter().all(|wait| *wait >= Duration::from_secs(30)), "{waits:?}");
+    let last = &requests[n_failures].body["status"];
+    assert_eq!(last["conditions"][0]["message"], "a");
+    assert_eq!(last["nominatedNodeName"], "n");
+    let lines = log.take();
+    assert_eq!(lines.len(), 1, "it is said once: {lines:?}");
+    assert!(lines[0].contains("cannot be written yet") && lines[0].contains("ns/p"), "{lines:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_is_put_off_does_not_hold_up_other_pods() {
+    const OTHER: &str = "PATCH /api/v1/namespaces/ns/pods/q/status";
+    let steps = vec![
+        step(PATCH, Answer::RetryAfter(503, 100)),
+        step(OTHER, Answer::RetryAfter(503, 10)),
+        step(OTHER, ok()),
+        step(PATCH, ok()),
+    ];
+    // There is one writer only.
+    let bench = Bench::new(json!({}), steps);
+    bench.saw_pod("q", "v", None, json!({}));
+    bench.failed("a");
+    bench.board.failed(&PodUid::from("v"), NO_FIT, "b");
+    bench.scenario.finished().await;
+    let at: Vec<u64> = bench.scenario.requests().iter().map(|r| r.at.as_secs()).collect();
+    assert_eq!(at, [0, 0, 10, 100]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_put_off_ends_with_its_pod_and_takes_no_memory() {
+    for node in [Some("n"), None] {
+        let bench = Bench::new(json!({}), vec![step(PATCH, Answer::RetryAfter(503, 10))]);
+        bench.failed("a");
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!(bench.board.pods.lock().put_off.len(), 1);
+        bench.failed("b");
+        bench.failed("c");
+        assert_eq!(bench.board.pods.lock().put_off.len(), 1, "one write a pod");
+        match node {
+            Some(_) => bench.saw(node, json!({})),
+            None => bench.board.forget(&bench.uid),
+        }
+        {
+            let pods = bench.board.pods.lock();
+            assert_eq!((pods.entries.len(), pods.put_off.len()), (0, 0));
+        }
+        sleep(Duration::from_secs(3600)).await;
+        assert_eq!(bench.scenario.requests().len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_put_off_is_dropped_when_the_pod_shows_it_or_it_is_wanted_no_more() {
+    let bench = Bench::new(json!({}), vec![step(PATCH, Answer::RetryAfter(503, 10))]);
+    bench.failed("a");
+    sleep(Duration::from_secs(1)).await;
+    // The write had gone through after all.
+    bench.saw(None, shown("a"));
+    sleep(Duration::from_secs(3600)).await;
+    assert_eq!(bench.scenario.requests().len(), 1);
+
+    let bench = Bench::new(json!({}), vec![step(PATCH, Answer::RetryAfter(503, 10))]);
+    bench.failed("a");
+    sleep(Duration::from_secs(1)).await;
+    let at_once = Duration::from_millis(1);
+    timeout(at_once, bench.board.settle(&bench.uid)).await.expect("nothing is left to write");
+    sleep(Duration::from_secs(3600)).await;
+    assert_eq!(bench.scenario.requests().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_writer_that_is_stopped_writes_nothing_more() {
+    let scenario = Scenario::new(vec![step(PATCH, Answer::RetryAfter(503, 10))]);
+    let (api, board) = (scenario.api(), Arc::new(StatusBoard::default()));
+    let (counters, wall) = (Arc::default(), (|| Timestamp::UNIX_EPOCH) as fn() -> Timestamp);
+    let writer = StatusWriter { api, board: board.clone(), counters, seed: 1, wall };
+    let writer = tokio::spawn(writer.run());
+    let bench = Bench { scenario, board, uid: PodUid::from("u") };
+    bench.saw(None, json!({}));
+    bench.failed("a");
+    sleep(Duration::from_secs(1)).await;
+    writer.abort();
+    sleep(Duration::from_secs(3600)).await;
+    assert_eq!(bench.scenario.requests().len(), 1);
 }

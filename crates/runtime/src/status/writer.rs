@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use steersman_api::key::PodUid;
-use tokio::time::sleep;
 
-use super::StatusBoard;
+use super::{StatusBoard, Write};
 use crate::api::{Api, Call, CallError, pod_path};
 use crate::chance::{Backoff, Chance};
 use crate::counters::Counters;
@@ -21,11 +20,10 @@ pub(crate) struct StatusWriter {
     pub(crate) wall: fn() -> Timestamp,
 }
 
-/// How often a write is tried before its pod is left as it is; the next failed
-/// attempt to schedule it writes again.
-const TRIES: u32 = 8;
+/// So many failures in a row are worth a line in the log.
+const WORTH_A_LINE: u32 = 8;
 /// The first and the longest wait between two tries.
-const WAITS: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(10));
+const WAITS: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
 
 impl StatusWriter {
     /// Writes forever.
@@ -37,8 +35,6 @@ impl StatusWriter {
     }
 
     async fn write(&self, uid: &PodUid) {
-        let mut backoff = Backoff::new(WAITS.0, WAITS.1, Chance::new(self.seed, &uid.0));
-        let mut tries = 0;
         // Each turn asks anew what is wanted: it may have changed meanwhile.
         while let Some(write) = self.board.write(uid) {
             let path = pod_path(&write.key, "/status");
@@ -48,17 +44,27 @@ impl StatusWriter {
                 self.board.written(&write);
                 continue;
             };
-            tries += 1;
             if error.code() == 404 {
                 // The watch will say so, too.
                 self.board.forget(uid);
-            } else if !is_worth_another_try(&error) || tries >= TRIES {
+            } else if is_worth_another_try(&error) {
+                return self.put_off(&write, &error);
+            } else {
                 tracing::warn!(pod = %write.key, %error, "the pod's status cannot be written");
                 self.board.gave_up(&write);
-            } else {
-                tracing::debug!(pod = %write.key, %error, "writing the pod's status again");
-                sleep(error.retry_after().unwrap_or_else(|| backoff.wait())).await;
             }
+        }
+    }
+
+    /// Leaves the pod for later, and goes on with others.
+    fn put_off(&self, write: &Write, error: &CallError) {
+        let fresh = || Backoff::new(WAITS.0, WAITS.1, Chance::new(self.seed, &write.uid.0));
+        let n_failed = self.board.put_off(&write.uid, error.retry_after(), fresh);
+        let pod = &write.key;
+        if n_failed == WORTH_A_LINE {
+            tracing::warn!(%pod, %error, n_failed, "the pod's status cannot be written yet");
+        } else {
+            tracing::debug!(%pod, %error, n_failed, "writing the pod's status again later");
         }
     }
 }

@@ -185,7 +185,7 @@ fn attempt(scheduler: &mut Scheduler, spans: &mut Traced) {
     for effect in effects {
         match effect {
             Effect::StartBinding(cycle) => bind(cycle, spans),
-            Effect::FailedScheduling { pod, reason, message } => {
+            Effect::FailedScheduling { pod, reason, message, .. } => {
                 spans.failed(&pod, reason, &message)
             }
             _ => {}

@@ -30,6 +30,13 @@ fn done() -> Answer {
     Answer::Json(201, json!({"kind": "Status", "status": "Success"}))
 }
 
+fn bound_by_another(node: &str) -> WriteError {
+    WriteError::Conflict(format!(
+        "pod ns/p is already assigned to node {node:?}: another client bound it, for instance a \
+         second scheduler with the same schedulerName under another lock"
+    ))
+}
+
 #[tokio::test(start_paused = true)]
 async fn writes_the_binding_with_the_uid() {
     let (bound, requests) = bind(vec![step(BIND, done())]).await;
@@ -52,8 +59,7 @@ async fn a_lost_answer_is_looked_up_before_the_binding_is_sent_again() {
         let there = bind(vec![step(BIND, lost()), step(READ, pod("u", Some("n")))]).await.0;
         assert_eq!(there, Ok(()), "it went through");
         let elsewhere = bind(vec![step(BIND, lost()), step(READ, pod("u", Some("m")))]).await.0;
-        let what = "pod ns/p is already assigned to node \"m\"".to_owned();
-        assert_eq!(elsewhere, Err(WriteError::Conflict(what)));
+        assert_eq!(elsewhere, Err(bound_by_another("m")));
         let replaced = bind(vec![step(BIND, lost()), step(READ, pod("v", None))]).await.0;
         assert_eq!(replaced, Err(WriteError::NotFound("pod ns/p is gone".into())));
         let gone = bind(vec![step(BIND, lost()), step(READ, refusal(404, "NotFound"))]).await.0;
@@ -94,7 +100,28 @@ async fn who_may_not_read_pods_does_not_ask_forever() {
         steps.push(step(READ, refusal(403, "Forbidden")));
     }
     let bound = bind(steps).await.0;
-    assert_eq!(bound, Err(WriteError::Conflict("refused: Conflict".into())));
+    let unclear = WriteError::Other("refused: Conflict".into());
+    assert_eq!(bound, Err(unclear), "the binding may be our own");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conflict_as_the_first_answer_is_the_binding_of_another_client() {
+    let conflict = || step(BIND, refusal(409, "Conflict"));
+    for node in ["n", "m"] {
+        let bound = bind(vec![conflict(), step(READ, pod("u", Some(node)))]).await.0;
+        assert_eq!(bound, Err(bound_by_another(node)), "even where it was to go");
+    }
+    // The server was not able to do anything before.
+    let busy = step(BIND, Answer::RetryAfter(429, 1));
+    let bound = bind(vec![busy, conflict(), step(READ, pod("u", Some("n")))]).await.0;
+    assert_eq!(bound, Err(bound_by_another("n")));
+    let no = WriteError::Conflict("refused: Conflict".into());
+    for unclear in [pod("u", None), refusal(403, "Forbidden"), Answer::Break] {
+        let bound = bind(vec![conflict(), step(READ, unclear)]).await.0;
+        assert_eq!(bound, Err(no.clone()), "for instance because it is being deleted");
+    }
+    let gone = bind(vec![conflict(), step(READ, pod("v", None))]).await.0;
+    assert_eq!(gone, Err(WriteError::NotFound("pod ns/p is gone".into())));
 }
 
 #[tokio::test(start_paused = true)]
@@ -104,8 +131,6 @@ async fn refusals_that_pass_are_tried_again_and_others_are_not() {
     assert_eq!(bound, Ok(()));
     assert_eq!(requests[1].at.as_secs(), 3);
 
-    let no = || WriteError::Conflict("refused: Conflict".into());
-    assert_eq!(bind(vec![step(BIND, refusal(409, "Conflict"))]).await.0, Err(no()));
     let gone = WriteError::NotFound("refused: NotFound".into());
     assert_eq!(bind(vec![step(BIND, refusal(404, "NotFound"))]).await.0, Err(gone));
     let forbidden = WriteError::Other("refused: Forbidden".into());

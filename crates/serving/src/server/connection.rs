@@ -13,12 +13,11 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::activity::Activity;
 use super::respond::{self, Peer};
+use super::room::Place;
 use super::{Limits, Shared};
 use crate::tls::Tls;
 
@@ -35,22 +34,20 @@ const DRAIN_TIME: Duration = Duration::from_secs(1);
 /// it may take to say so.
 const PING_EVERY: Duration = Duration::from_secs(30);
 const PING_TIME: Duration = Duration::from_secs(15);
-/// How long a connection may do nothing while others wait for room.
-const QUIET: Duration = Duration::from_secs(1);
 /// The smallest buffer that hyper takes.
 const MIN_BUFFER: usize = 8192;
 
-pub(super) async fn serve(stream: TcpStream, shared: Arc<Shared>) {
+/// Serves one connection, which keeps its place until it ends.
+pub(super) async fn serve(stream: TcpStream, place: Place, shared: Arc<Shared>) {
     // Answers are small; without delay or not at all.
     let _ = stream.set_nodelay(true);
     let Some(tls) = &shared.tls else {
-        return drive_http1(stream, Peer::default(), &shared).await;
+        return drive_http1(stream, Peer::default(), &place, &shared).await;
     };
     let handshake = tokio::time::timeout(shared.limits.handshake, shake_hands(stream, tls));
-    let begun = Activity::new();
     let stream = tokio::select! {
         stream = handshake => stream,
-        () = crowded_out(&begun, &shared) => return,
+        () = place.leave.cancelled() => return,
         () = shared.stop.cancelled() => return,
     };
     let Ok(Some(stream)) = stream else { return };
@@ -59,9 +56,9 @@ pub(super) async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     let certificates = certificates.iter().cloned().map(CertificateDer::into_owned).collect();
     let peer = Peer { certificates };
     if session.alpn_protocol() == Some(b"h2") {
-        drive_http2(*stream, peer, &shared).await;
+        drive_http2(*stream, peer, &place, &shared).await;
     } else {
-        drive_http1(*stream, peer, &shared).await;
+        drive_http1(*stream, peer, &place, &shared).await;
     }
 }
 
@@ -95,16 +92,15 @@ async fn say_not_tls(stream: &mut TcpStream) {
     let _ = tokio::time::timeout(DRAIN_TIME, heard.read_to_end(&mut rest)).await;
 }
 
-async fn drive_http1<S>(stream: S, peer: Peer, shared: &Arc<Shared>)
+async fn drive_http1<S>(stream: S, peer: Peer, place: &Place, shared: &Arc<Shared>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let activity = Activity::new();
     let service = service_fn(|request: Request<Incoming>| {
-        let (peer, shared, activity) = (&peer, &**shared, &activity);
+        let (peer, shared, activity) = (&peer, &**shared, &place.activity);
         async move {
-            let _under_way = activity.start();
-            Ok::<_, Infallible>(respond::respond(request, peer, shared).await)
+            let mut under_way = activity.start();
+            Ok::<_, Infallible>(respond::respond(request, peer, &mut under_way, shared).await)
         }
     });
     let bytes = usize::try_from(shared.limits.header_bytes).unwrap_or(usize::MAX);
@@ -113,20 +109,19 @@ where
         .header_read_timeout(shared.limits.header_read)
         .max_buf_size(bytes.max(MIN_BUFFER))
         .serve_connection(TokioIo::new(stream), service);
-    drive(connection, &activity, shared).await;
+    drive(connection, place, shared).await;
 }
 
-async fn drive_http2<S>(stream: S, peer: Peer, shared: &Arc<Shared>)
+async fn drive_http2<S>(stream: S, peer: Peer, place: &Place, shared: &Arc<Shared>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let activity = Arc::new(Activity::new());
     let peer = Arc::new(peer);
     let service = service_fn(|request: Request<Incoming>| {
-        let (peer, shared, activity) = (peer.clone(), shared.clone(), activity.clone());
+        let (peer, shared, activity) = (peer.clone(), shared.clone(), place.activity.clone());
         async move {
-            let _under_way = activity.start();
-            Ok::<_, Infallible>(respond::respond(request, &peer, &shared).await)
+            let mut under_way = activity.start();
+            Ok::<_, Infallible>(respond::respond(request, &peer, &mut under_way, &shared).await)
         }
     });
     let connection = http2::Builder::new(TokioExecutor::new())
@@ -136,7 +131,7 @@ where
         .keep_alive_interval(PING_EVERY)
         .keep_alive_timeout(PING_TIME)
         .serve_connection(TokioIo::new(stream), service);
-    drive(connection, &activity, shared).await;
+    drive(connection, place, shared).await;
 }
 
 /// A connection that can be asked to end.
@@ -173,30 +168,25 @@ where
     }
 }
 
-/// Serves until the client goes, idles for too long, or the server stops.
-async fn drive(connection: impl Graceful, activity: &Activity, shared: &Shared) {
-    let Limits { idle, shutdown, .. } = shared.limits;
+/// Serves until the client goes, is silent for too long, has to make room for
+/// another one, or the server stops.
+async fn drive(connection: impl Graceful, place: &Place, shared: &Shared) {
+    let Limits { first_request, idle, shutdown, .. } = shared.limits;
     let mut connection = pin!(connection);
-    tokio::select! {
+    let patience = tokio::select! {
         ended = connection.as_mut() => return note(ended),
-        () = activity.idle(idle) => {}
-        () = crowded_out(activity, shared) => {}
-        () = shared.stop.cancelled() => {}
-    }
+        () = place.activity.silent(first_request) => Duration::ZERO,
+        // What can be said at once is said; others wait for the place.
+        () = place.leave.cancelled() => Duration::ZERO,
+        () = place.activity.idle(idle) => shutdown,
+        () = shared.stop.cancelled() => shutdown,
+    };
     connection.as_mut().end();
-    let deadline = Instant::now() + shutdown;
-    if let Ok(ended) = tokio::time::timeout_at(deadline, connection).await {
-        note(ended);
-    }
-}
-
-/// Ends when others wait for room and this connection does nothing.
-async fn crowded_out(activity: &Activity, shared: &Shared) {
-    loop {
-        shared.crowded.notified().await;
-        if activity.quiet().is_some_and(|quiet| quiet >= QUIET) {
-            return;
-        }
+    tokio::select! {
+        biased;
+        ended = connection => note(ended),
+        () = tokio::time::sleep(patience) => {}
+        () = place.leave.cancelled() => {}
     }
 }
 

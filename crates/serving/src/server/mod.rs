@@ -4,6 +4,7 @@ mod activity;
 mod connection;
 mod listen;
 mod respond;
+mod room;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,9 +13,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+
+use room::Room;
 
 use crate::authn::Authenticator;
 use crate::authz::Authorizer;
@@ -56,12 +58,17 @@ pub enum Transport {
 /// What clients may use up.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections at once. Further ones wait until one ends; those that have
-    /// been idle for a second are ended for them.
+    /// Connections at once. For a further one the one ends that has been quiet
+    /// for longest, a quarter of a second at the least: that is idle, still
+    /// shakes hands, or has sent nothing yet but parts of a request or one whose
+    /// sender is not known yet. Where there is none, the new one waits.
     pub connections: usize,
     /// Time for the TLS handshake.
     pub handshake: Duration,
-    /// Time for a request's line and headers.
+    /// Time from the handshake until the first request's line and headers are
+    /// there.
+    pub first_request: Duration,
+    /// Time for a later request's line and headers, from the answer before them.
     pub header_read: Duration,
     /// Bytes of a request's line and headers.
     pub header_bytes: u32,
@@ -77,7 +84,8 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 1000,
-            handshake: Duration::from_secs(10),
+            handshake: Duration::from_secs(5),
+            first_request: Duration::from_secs(10),
             header_read: Duration::from_secs(32),
             header_bytes: 64 * 1024,
             request: Duration::from_secs(30),
@@ -150,14 +158,10 @@ struct Shared {
     http2_max_streams: u32,
     /// Cancelled when connections are to end.
     stop: CancellationToken,
-    /// Told again and again while a connection waits for room.
-    crowded: Notify,
 }
 
 /// A pause after a failure to accept: the process may be out of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How often idle connections are asked to go when there is no room.
-const ASK_EVERY: Duration = Duration::from_millis(250);
 /// What requests may be under way on one HTTP/2 connection by default.
 const DEFAULT_STREAMS: u32 = 100;
 
@@ -198,7 +202,6 @@ impl Server {
             limits: self.options.limits,
             http2_max_streams: streams,
             stop: stop.child_token(),
-            crowded: Notify::new(),
         });
         tracing::debug!(address = %self.address, tls = shared.tls.is_some(), "serving");
         let mut connections = JoinSet::new();
@@ -218,10 +221,9 @@ impl Server {
 }
 
 async fn accept(listener: &TcpListener, shared: &Arc<Shared>, connections: &mut JoinSet<()>) {
-    let room = Arc::new(Semaphore::new(shared.limits.connections));
+    let room = Room::new(shared.limits.connections);
     let mut is_failing = false;
     loop {
-        let Some(place) = find_room(&room, shared).await else { return };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             Some(_) = connections.join_next() => continue,
@@ -239,28 +241,8 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>, connections: &mut 
             }
         };
         is_failing = false;
-        let shared = shared.clone();
-        connections.spawn(async move {
-            connection::serve(stream, shared).await;
-            drop(place);
-        });
-    }
-}
-
-/// A place for one more connection. While there is none, connections that do
-/// nothing are asked to go: whoever holds many must not keep probes out.
-async fn find_room(room: &Arc<Semaphore>, shared: &Shared) -> Option<OwnedSemaphorePermit> {
-    let waiting = room.clone().acquire_owned();
-    let asking = async {
-        loop {
-            shared.crowded.notify_waiters();
-            tokio::time::sleep(ASK_EVERY).await;
-        }
-    };
-    tokio::select! {
-        biased;
-        place = waiting => place.ok(),
-        () = asking => None,
+        let place = room.place().await;
+        connections.spawn(connection::serve(stream, place, shared.clone()));
     }
 }
 

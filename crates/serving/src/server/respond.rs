@@ -10,13 +10,14 @@ use flate2::write::GzEncoder;
 use futures::FutureExt;
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE,
-    HeaderName, RETRY_AFTER, VARY, WARNING, X_CONTENT_TYPE_OPTIONS,
+    EXPECT, HeaderName, RETRY_AFTER, VARY, WARNING, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use rustls::pki_types::{CertificateDer, UnixTime};
 
+use super::activity::UnderWay;
 use super::{Access, Shared};
 use crate::authn::Unknown;
 use crate::page::{PageError, PageRequest, Reply};
@@ -39,12 +40,13 @@ pub(super) struct Peer {
 pub(super) async fn respond(
     request: Request<Incoming>,
     peer: &Peer,
+    under_way: &mut UnderWay<'_>,
     shared: &Shared,
 ) -> Response<Full<Bytes>> {
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
     let gzip = accepts_gzip(request.headers());
-    let answering = AssertUnwindSafe(answer(request, peer, shared)).catch_unwind();
+    let answering = AssertUnwindSafe(answer(request, peer, under_way, shared)).catch_unwind();
     let outcome = match tokio::time::timeout(shared.limits.request, answering).await {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(_)) => Err(Refusal::Panicked),
@@ -74,13 +76,15 @@ fn note(method: &Method, path: &str, reply: &Reply, refusal: Option<&Refusal>) {
 async fn answer(
     request: Request<Incoming>,
     peer: &Peer,
+    under_way: &mut UnderWay<'_>,
     shared: &Shared,
 ) -> Result<Reply, Refusal> {
     let (parts, body) = request.into_parts();
     let path = parts.uri.path();
     admit(&parts.method, path, &parts.headers, peer, &shared.access).await?;
+    under_way.admit();
     let body = match shared.site.takes_body(&parts.method, path) {
-        true => read(body, shared.limits.request / 2).await?,
+        true => read(&parts.headers, body, shared.limits.request / 2).await?,
         false => Bytes::new(),
     };
     let accept = accept(&parts.headers);
@@ -121,11 +125,21 @@ async fn admit(
     }
 }
 
-async fn read(body: Incoming, limit: Duration) -> Result<Bytes, Refusal> {
-    let reading = Limited::new(body, MAX_SETTING).collect();
+async fn read(headers: &HeaderMap, body: Incoming, limit: Duration) -> Result<Bytes, Refusal> {
+    // Whoever asks first whether to send has not sent it yet, and is told no.
+    if headers.contains_key(EXPECT) && body.size_hint().lower() > MAX_SETTING as u64 {
+        return Err(Refusal::TooLarge);
+    }
+    let mut body = body;
+    let reading = Limited::new(&mut body, MAX_SETTING).collect();
     match tokio::time::timeout(limit, reading).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Refusal::TooLarge),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            // A client that is cut while it sends does not hear why.
+            let rest = async { while let Some(Ok(_)) = body.frame().await {} };
+            let _ = tokio::time::timeout(limit / 2, rest).await;
+            Err(Refusal::TooLarge)
+        }
         Ok(Err(_)) => Err(Refusal::BrokenOff),
         Err(_) => Err(Refusal::TooSlow),
     }

@@ -60,6 +60,29 @@ async fn headers_must_not_take_long() {
 }
 
 #[tokio::test]
+async fn a_first_request_must_not_take_long() {
+    let limit = Duration::from_millis(100);
+    let bench = Bench::open(site(), |options| options.limits.first_request = limit).await;
+    let mut slow = bench.client().connect().await.unwrap();
+    slow.write_all(b"GET /metrics HTTP/1.1\r\nHost:").await.unwrap();
+    assert!(!rest(slow).await.contains("200"));
+    let silent = bench.client().connect().await.unwrap();
+    assert_eq!(rest(silent).await, "");
+    // Later ones are not bound by it.
+    let mut stream = bench.client().connect().await.unwrap();
+    for _ in 0..2 {
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"ok") {
+            let byte = tokio::time::timeout(PATIENCE, stream.read_u8()).await.unwrap();
+            answer.push(byte.unwrap());
+        }
+        // Real time: longer than the limit.
+        tokio::time::sleep(limit * 2).await;
+    }
+}
+
+#[tokio::test]
 async fn headers_must_not_be_large() {
     let bench = Bench::open(site(), |options| options.limits.header_bytes = 16 * 1024).await;
     let mut stream = bench.client().connect().await.unwrap();
@@ -111,6 +134,46 @@ async fn idle_connections_make_room_for_others() {
     let client = bench.client();
     let next = async { client.get("/healthz").await.status };
     assert_eq!(tokio::time::timeout(PATIENCE, next).await.unwrap(), 200);
+}
+
+#[tokio::test]
+async fn slow_clients_do_not_keep_probes_out() {
+    const SLOW: usize = 40;
+    let bench = Bench::open(site(), |options| {
+        options.limits.connections = SLOW;
+        // Nothing but the need for room ends them within the test.
+        options.limits.handshake = PATIENCE * 10;
+        options.limits.first_request = PATIENCE * 10;
+        options.limits.header_read = PATIENCE * 10;
+        options.limits.shutdown = PATIENCE * 10;
+    });
+    let bench = bench.await;
+    let (mut silent, mut slow) = (Vec::new(), Vec::new());
+    for _ in 0..SLOW / 2 {
+        let mut stream = TcpStream::connect(bench.address).await.unwrap();
+        stream.write_all(b"\x16\x03\x01").await.unwrap();
+        silent.push(stream);
+        let mut stream = bench.client().connect().await.unwrap();
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nX: ").await.unwrap();
+        slow.push(stream);
+    }
+    // Probes that keep their connections take the places of all of them.
+    let mut probes = Vec::new();
+    for _ in 0..SLOW {
+        let probe = async {
+            let mut stream = bench.client().connect().await.unwrap();
+            stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+            let mut head = [0; 15];
+            stream.read_exact(&mut head).await.unwrap();
+            (stream, String::from_utf8_lossy(&head).into_owned())
+        };
+        let (stream, head) = tokio::time::timeout(PATIENCE, probe).await.unwrap();
+        assert_eq!(head, "HTTP/1.1 200 OK");
+        probes.push(stream);
+    }
+    for stream in silent {
+        assert_eq!(rest(stream).await, "");
+    }
 }
 
 #[tokio::test]

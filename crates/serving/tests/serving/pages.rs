@@ -9,8 +9,9 @@ use http_body_util::Full;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use steersman_serving::{PageError, Reply, Setting, Site, Statusz, page, statusz};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
 
-use crate::bench::{Bench, site};
+use crate::bench::{Bench, PATIENCE, site};
 use crate::client::request;
 
 #[tokio::test]
@@ -151,7 +152,34 @@ async fn a_setting_can_be_set() {
     assert_eq!(put("5\n").await, (200, "done\n".to_owned()));
     assert_eq!(put("50").await, (400, "\"50\" is no digit\n".to_owned()));
     assert_eq!(client.get("/debug/flags/v").await.text(), "5\n");
-    assert_eq!(put(&"9".repeat(5000)).await.0, 413);
+    let too_large = (413, "the value is too large, allowed: 4096 bytes\n".to_owned());
+    assert_eq!(put(&"9".repeat(5000)).await, too_large);
     let delete = client.send(request("DELETE", "/debug/flags/v", &[])).await;
     assert_eq!((delete.status, delete.header("allow")), (405, "GET, HEAD, PUT"));
+}
+
+/// One that is sent although nobody takes it, and one that waits for leave.
+#[tokio::test]
+async fn a_value_of_many_megabytes_is_answered_413_and_not_cut() {
+    let site = Site::new().setting("/debug/flags/v", Arc::new(Digit::default())).unwrap();
+    let bench = Bench::open(site, |_| {}).await;
+    let body = vec![b'9'; 50 * 1024 * 1024];
+    let head = format!("PUT /debug/flags/v HTTP/1.1\r\nHost: x\r\nContent-Length: {}", body.len());
+
+    let mut stream = bench.client().connect().await.unwrap();
+    stream.write_all(format!("{head}\r\n\r\n").as_bytes()).await.unwrap();
+    // All of it before the answer is looked at, as simple clients do.
+    stream.write_all(&body).await.unwrap();
+    assert_eq!(first_line(stream).await, "HTTP/1.1 413 Payload Too Large");
+
+    let mut stream = bench.client().connect().await.unwrap();
+    stream.write_all(format!("{head}\r\nExpect: 100-continue\r\n\r\n").as_bytes()).await.unwrap();
+    assert_eq!(first_line(stream).await, "HTTP/1.1 413 Payload Too Large");
+}
+
+async fn first_line(stream: impl AsyncRead + Unpin) -> String {
+    let mut line = String::new();
+    let mut reader = BufReader::new(stream);
+    tokio::time::timeout(PATIENCE, reader.read_line(&mut line)).await.unwrap().unwrap();
+    line.trim_end().to_owned()
 }

@@ -15,7 +15,7 @@ use kube::Client;
 use steersman_apiserver::{ApiServer, Config};
 
 use crate::cluster::{Audit, create_nodes, create_pods, within};
-use crate::kill::Scratch;
+use crate::process::Scratch;
 use crate::proxy::{LeaseWrite, Random};
 use crate::replica::{Replica, TIMING};
 

@@ -12,6 +12,8 @@ mod cluster;
 mod faults;
 mod ha;
 mod kill;
+#[path = "../process/mod.rs"]
+mod process;
 mod proxy;
 mod replica;
 mod replicas;

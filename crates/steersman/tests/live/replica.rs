@@ -1,14 +1,14 @@
 //! A scheduler's process behind a connection of its own.
 
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Duration;
 
 use serde_json::json;
 use steersman_apiserver::ApiServer;
 
 use crate::cluster::within;
-use crate::kill::{Process, Scratch, tail};
+use crate::kill::tail;
+use crate::process::{Process, Scratch};
 use crate::proxy::Proxy;
 
 /// The command, and what keeps several of them on one machine out of each other's
@@ -44,7 +44,6 @@ impl Replica {
         flags: &[&str],
     ) -> Self {
         let proxy = Proxy::start(server.clone(), seed, percent).await.expect("a port is free");
-        let kubeconfig = scratch.0.join(format!("{name}.kubeconfig"));
         let cluster = json!({ "server": format!("http://{}", proxy.address) });
         let context = json!({ "cluster": "c", "user": "u" });
         let text = json!({
@@ -55,9 +54,8 @@ impl Replica {
             "contexts": [{ "name": "c", "context": context }],
             "users": [{ "name": "u", "user": {} }],
         });
-        std::fs::write(&kubeconfig, text.to_string()).expect("a file is written");
-        let kubeconfig = kubeconfig.to_str().expect("a path in UTF-8");
-        let arguments = [&RUN[..], &["--kubeconfig", kubeconfig], flags].concat();
+        let kubeconfig = scratch.file(&format!("{name}.kubeconfig"), &text.to_string());
+        let arguments = [&RUN[..], &["--kubeconfig", &kubeconfig], flags].concat();
         let arguments: Vec<String> = arguments.into_iter().map(str::to_owned).collect();
         let log = scratch.0.join(name);
         let process = start(&arguments, &log);
@@ -73,9 +71,7 @@ impl Replica {
     }
 
     pub(crate) fn signal(&self, signal: &str) {
-        let id = self.process.0.id().to_string();
-        let status = Command::new("kill").args([signal, &id]).status().expect("kill is run");
-        assert!(status.success(), "kill {signal} failed");
+        self.process.signal(signal);
     }
 
     /// How the process ended, if it did; `true`: with success.

@@ -2,7 +2,6 @@
 //! than its lease, and goes on; the other one is killed.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
@@ -10,7 +9,8 @@ use kube::Client;
 use kube::api::Api;
 
 use crate::cluster::{Audit, create_nodes, create_pods, within};
-use crate::kill::{Process, Scratch, connect, tail};
+use crate::kill::{connect, tail};
+use crate::process::{Process, Scratch};
 use crate::replica::{RUN, TIMING};
 
 const N_PODS: usize = 90;
@@ -34,22 +34,13 @@ async fn next_holder(client: &Client, old: &str) -> String {
     found
 }
 
-fn signal(process: &Process, signal: &str) {
-    let id = process.0.id().to_string();
-    let status = Command::new("kill").args([signal, &id]).status().expect("kill is run");
-    assert!(status.success(), "kill {signal} failed");
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_that_is_frozen_or_killed_is_replaced_and_does_not_bind_again() {
     let scratch = Scratch::new("replicas");
-    let kubeconfig = scratch.0.join("kubeconfig");
-    let path = kubeconfig.to_str().expect("a path in UTF-8");
+    let path = &*scratch.path("kubeconfig");
     let log = scratch.0.join("log");
-    let playground =
-        ["playground", "--no-scheduler", "--nodes", "0", "--port", "0", "--kubeconfig", path];
-    let _playground = Process::start(&playground, &log);
-    let client = connect(&kubeconfig, &log).await;
+    let _playground = Process::playground(path, &log);
+    let client = connect(path, &log).await;
     create_nodes(&client, N_PODS).await;
     let audit = Audit::new(&client);
 
@@ -73,10 +64,10 @@ async fn disturb(client: &Client, path: &str, scratch: &Path) -> Vec<Process> {
     create_pods(client, 0..30).await;
     let second = replica("second");
 
-    signal(&first, "-STOP");
+    first.signal("-STOP");
     create_pods(client, 30..60).await;
     let leads_second = next_holder(client, &leads_first).await;
-    signal(&first, "-CONT");
+    first.signal("-CONT");
     within(PATIENCE, "the end of the replica that was frozen", async || {
         first.0.try_wait().expect("it is a child").is_some_and(|status| !status.success())
     })

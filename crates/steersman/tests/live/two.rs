@@ -13,7 +13,7 @@ use kube::api::{Api, ListParams};
 use steersman_apiserver::{ApiServer, Config};
 
 use crate::cluster::{create_nodes, create_pods_for, within};
-use crate::kill::Scratch;
+use crate::process::Scratch;
 use crate::replica::{Replica, TIMING};
 
 const N_PODS: usize = 10;
@@ -36,13 +36,11 @@ impl World {
 
     /// A scheduler whose only profile has its name.
     async fn scheduler(&self, name: &str, lock: &str) -> Replica {
-        let config = self.scratch.0.join(format!("{name}.yaml"));
         let text = format!(
             "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
              profiles: [{{schedulerName: {name}}}]\n"
         );
-        std::fs::write(&config, text).expect("a file is written");
-        let config = format!("--config={}", config.display());
+        let config = format!("--config={}", self.scratch.file(&format!("{name}.yaml"), &text));
         let lock = format!("--leader-elect-resource-name={lock}");
         let flags = [&TIMING[..], &[&config, &lock]].concat();
         Replica::start(&self.server, &self.scratch, name, (1, 0), &flags).await

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use expect_test::expect_file;
 
-use crate::program::{Scratch, output, steersman};
+use crate::process::{Scratch, steersman};
+use crate::program::output;
 
 /// An address at which nobody answers, so that nothing is scheduled by mistake.
 const NOBODY: &str = "--master=http://127.0.0.1:1";
@@ -49,6 +50,7 @@ fn values_are_checked_and_the_flag_is_named() {
         ("--leader-elect=yes", "--leader-elect", "true, false"),
         ("--leader-elect-lease-duration=15", "--leader-elect-lease-duration", "1m30s"),
         ("--leader-elect-lease-duration=5s", "leaderElection", "renewDeadline"),
+        ("--leader-elect-retry-period=10s", "--leader-elect-renew-deadline", "more than 12s"),
         ("--leader-elect-resource-lock=pods", "--leader-elect-resource-lock", "leases"),
         ("--kube-api-qps=fast", "--kube-api-qps", "a finite number"),
         ("--pod-max-in-unschedulable-pods-duration=0", "--pod-max-in-unschedulable", "more than 0"),

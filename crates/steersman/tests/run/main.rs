@@ -2,6 +2,9 @@
 //! configuration that changes.
 
 mod flags;
+mod playground;
+#[path = "../process/mod.rs"]
+mod process;
 mod program;
 mod rbac;
 mod reload;

@@ -7,8 +7,9 @@ use http::{Method, Request};
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
-use crate::program::{Process, Scratch, output, steersman};
-use crate::reload::{connect, create_node, create_pod, is_bound, wait_for};
+use crate::playground::{Playground, wait_for};
+use crate::process::{Process, Scratch, steersman};
+use crate::program::output;
 
 /// What a page answers: its status and text.
 async fn get(client: &Client, path: &str) -> (u16, String) {
@@ -41,24 +42,14 @@ async fn scraper(kubeconfig: &Path, port: u16, known: bool) -> Client {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn probes_are_for_all_and_pages_for_those_whom_the_api_server_lets() {
     let scratch = Scratch::new("serving");
-    let kubeconfig = scratch.path("kubeconfig");
-    let (playground_log, log) = (scratch.0.join("playground.log"), scratch.0.join("log"));
-    let playground =
-        ["playground", "--no-scheduler", "--nodes=0", "--port=0", "--kubeconfig", &kubeconfig];
-    let _playground = Process::start(&playground, &playground_log);
-    let mut client = None;
-    wait_for("API server", &playground_log, async || {
-        client = connect(Path::new(&kubeconfig)).await;
-        client.is_some()
-    })
-    .await;
-    let client = client.expect("it is connected");
-    create_node(&client).await;
+    let playground = Playground::start(&scratch).await;
+    let kubeconfig = &playground.kubeconfig;
+    let log = scratch.0.join("log");
 
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = taken.local_addr().expect("its address").port();
     let port_flag = format!("--secure-port={port}");
-    let run = ["run", "--bind-address=127.0.0.1", &port_flag, "--kubeconfig", &kubeconfig];
+    let run = ["run", "--bind-address=127.0.0.1", &port_flag, "--kubeconfig", kubeconfig];
     let refused = output(steersman(), &run);
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(1), "{said}");
@@ -68,12 +59,12 @@ async fn probes_are_for_all_and_pages_for_those_whom_the_api_server_lets() {
 
     let _scheduler = Process::start(&run, &log);
     let (known, unknown) = (
-        scraper(Path::new(&kubeconfig), port, true).await,
-        scraper(Path::new(&kubeconfig), port, false).await,
+        scraper(Path::new(kubeconfig), port, true).await,
+        scraper(Path::new(kubeconfig), port, false).await,
     );
     wait_for("readiness", &log, async || get(&unknown, "/readyz").await.0 == 200).await;
-    create_pod(&client, "a", "default-scheduler").await;
-    wait_for("pod", &log, async || is_bound(&client, "a").await).await;
+    playground.create_pod("a", "default-scheduler").await;
+    wait_for("pod", &log, async || playground.is_bound("a").await).await;
 
     for path in ["/healthz", "/livez", "/readyz"] {
         assert_eq!(get(&unknown, path).await.0, 200, "{path}");
@@ -110,8 +101,10 @@ async fn probes_are_for_all_and_pages_for_those_whom_the_api_server_lets() {
         assert!(text.contains(part), "{path}: {part:?} is not in {text}");
     }
     assert_eq!(get(&known, "/debug/steersman/node?name=other").await.0, 404);
-    stands_by(Path::new(&kubeconfig), &scratch).await;
-    assert_eq!(get(&known, "/debug/steersman/queue?output=xml").await.0, 400);
+    stands_by(Path::new(kubeconfig), &scratch).await;
+    for query in ["output=xml", "limit=0", "unknown"] {
+        assert_eq!(get(&known, &format!("/debug/steersman/queue?{query}")).await.0, 400, "{query}");
+    }
 }
 
 /// A second replica, which does not lead, is well and ready all the same.

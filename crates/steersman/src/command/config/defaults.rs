@@ -16,9 +16,11 @@ Examples:
   # What a file leaves to the defaults, filled in, as `run --write-config-to` does
   steersman config defaults scheduler.yaml
 
-  # Without a plugin that comes with a feature
+  # Without a plugin that comes with a feature, and the features that need it
   steersman config defaults --feature-gates \\
-    NodeDeclaredFeatures=false,InPlacePodLevelResourcesVerticalScaling=false,\\
+    NodeDeclaredFeatures=false,ExtendWebSocketsToKubelet=false,\\
+  InPlacePodLevelResourcesVerticalScaling=false,\\
+  InPlacePodVerticalScalingInitContainers=false,\\
   RestartAllContainersOnContainerExits=false";
 
 #[derive(Debug, clap::Args)]

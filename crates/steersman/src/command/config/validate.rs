@@ -3,9 +3,12 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use serde_json::{Value, json};
 use steersman_api::problem::Problem;
-use steersman_config::{FeatureGates, Options};
+use steersman_config::config::ExtenderConfig;
+use steersman_config::{FeatureGates, Loaded, Options};
+use steersman_extender::Files;
 use steersman_framework::registry::Registry;
 
 use super::super::config_file::{read_text, say};
@@ -21,8 +24,16 @@ Examples:
   # Everything that is wrong with several files, for a script
   steersman config validate configs/*.yaml --output json
 
+  # On the machine where it is used: every certificate has to be there as well
+  steersman config validate /etc/kubernetes/scheduler.yaml --tls-files required
+
 Files of v1beta1, v1beta2 and v1beta3 are valid, with notes about what becomes of
 what; see `steersman config migrate`.
+
+Certificates and keys of extenders (extenders[].tlsConfig) are looked at as `run`
+does. A file that is not there, or not to be read by you, is only noted: it may be
+on the machine where the configuration is used. Relative paths begin where the
+program is started.
 
 Exit codes: 0 all files are usable, 1 some are not.";
 
@@ -34,9 +45,22 @@ pub(super) struct Args {
     files: Vec<PathBuf>,
     #[command(flatten)]
     gates: GateArgs,
+    /// What to do about the files with certificates and keys of extenders.
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = TlsFiles::IfPresent)]
+    tls_files: TlsFiles,
     /// How to print what was found.
     #[arg(short, long, value_enum, default_value_t = Report::Text)]
     output: Report,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum TlsFiles {
+    /// Look into those that are there, note those that are not.
+    IfPresent,
+    /// They have to be there.
+    Required,
+    /// Open none.
+    Ignore,
 }
 
 /// What was found in a file.
@@ -48,7 +72,8 @@ struct Finding<'a> {
 
 pub(super) fn run(registry: &Registry, args: &Args) -> anyhow::Result<u8> {
     let gates = args.gates.read()?;
-    let findings: Vec<_> = args.files.iter().map(|file| look_at(file, registry, &gates)).collect();
+    let look = |file| look_at(file, registry, &gates, args.tls_files);
+    let findings: Vec<_> = args.files.iter().map(|file| look(file)).collect();
     let mut out = io::stdout().lock();
     match args.output {
         Report::Json => write_json(&mut out, &findings.iter().map(Finding::row).collect())?,
@@ -58,7 +83,12 @@ pub(super) fn run(registry: &Registry, args: &Args) -> anyhow::Result<u8> {
     Ok(if is_clean { SUCCESS } else { FAILURE })
 }
 
-fn look_at<'a>(file: &'a Path, registry: &Registry, gates: &FeatureGates) -> Finding<'a> {
+fn look_at<'a>(
+    file: &'a Path,
+    registry: &Registry,
+    gates: &FeatureGates,
+    tls_files: TlsFiles,
+) -> Finding<'a> {
     let text = match read_text(file) {
         Ok(text) => text,
         Err(error) => {
@@ -67,14 +97,34 @@ fn look_at<'a>(file: &'a Path, registry: &Registry, gates: &FeatureGates) -> Fin
         }
     };
     let options = Options { gates: gates.clone(), ..Options::default() };
-    let (problems, notices) = match steersman_config::load_with(&text, registry, &options) {
-        Ok(loaded) => (Vec::new(), loaded.notices),
-        Err(errors) => (errors.problems().to_vec(), Vec::new()),
-    };
-    Finding { file, problems, notices }
+    match steersman_config::load_with(&text, registry, &options) {
+        Ok(Loaded { config, notices, .. }) => {
+            let mut finding = Finding { file, problems: Vec::new(), notices };
+            finding.add_extenders(&config.extenders, tls_files);
+            finding
+        }
+        Err(errors) => Finding { file, problems: errors.problems().to_vec(), notices: Vec::new() },
+    }
 }
 
 impl Finding<'_> {
+    /// Adds what would keep extenders from being set up.
+    fn add_extenders(&mut self, extenders: &[ExtenderConfig], tls_files: TlsFiles) {
+        let files = match tls_files {
+            TlsFiles::IfPresent | TlsFiles::Required => Files::Open,
+            TlsFiles::Ignore => Files::Leave,
+        };
+        for error in steersman_extender::examine(extenders, files) {
+            let mut problem = error.to_problem();
+            if error.is_missing_file() && tls_files == TlsFiles::IfPresent {
+                problem.message.push_str("; it is needed where the configuration is used");
+                self.notices.push(problem);
+            } else {
+                self.problems.push(problem);
+            }
+        }
+    }
+
     fn tell(&self, out: &mut dyn Write) -> io::Result<()> {
         let name = self.file.display();
         for problem in &self.problems {

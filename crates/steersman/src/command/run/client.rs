@@ -10,7 +10,7 @@ use steersman_leader_election::Fence;
 use steersman_metrics::SchedulerMetrics;
 use tower::util::{MapRequestLayer, option_layer};
 
-use super::token_file::TokenFile;
+use super::{proxy, token_file::TokenFile};
 
 /// Where the API server is and who we are: what `kubeconfig` says, at the
 /// address `master` if that is given. An empty text stands for none.
@@ -25,14 +25,7 @@ pub(super) async fn find(kubeconfig: &str, master: Option<&str>) -> anyhow::Resu
     let mut kube = match (file, master) {
         (Some(file), _) => from_file(file).await?,
         (None, Some(master)) => KubeConfig::new(address(master)?),
-        (None, None) => match KubeConfig::infer().await {
-            Ok(kube) => kube,
-            // Errors of these types say their causes themselves.
-            Err(error) => bail!(
-                "no --kubeconfig or --master is given, and neither $KUBECONFIG, ~/.kube/config nor \
-                 a pod's service account can be used: {error}"
-            ),
-        },
+        (None, None) => from_surroundings().await?,
     };
     if let Some(master) = master {
         kube.cluster_url = address(master)?;
@@ -54,6 +47,10 @@ pub(super) async fn from_kubeconfig(file: &Path) -> anyhow::Result<KubeConfig> {
 
 fn completed(mut kube: KubeConfig) -> anyhow::Result<KubeConfig> {
     kube.cluster_url = with_scheme(&kube)?;
+    if kube.proxy_url.is_none() {
+        let variable = |name: &str| std::env::var(name).ok();
+        kube.proxy_url = proxy::of_environment(&kube.cluster_url, variable)?;
+    }
     // The runtime repeats requests itself, where that is safe.
     kube.default_retry = false;
     let agent = concat!("steersman/", env!("CARGO_PKG_VERSION"));
@@ -123,10 +120,43 @@ async fn from_file(file: &Path) -> anyhow::Result<KubeConfig> {
         }
         Err(error) => bail!("kubeconfig {name}: {error}"),
     };
-    match KubeConfig::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await {
+    match from_document(kubeconfig).await {
         Ok(config) => Ok(config),
         Err(error) => bail!("kubeconfig {name} cannot be used: {error}"),
     }
+}
+
+/// The usual kubeconfig, else the service account of the pod that this is.
+async fn from_surroundings() -> anyhow::Result<KubeConfig> {
+    let kubeconfig = match Kubeconfig::read() {
+        Ok(kubeconfig) => from_document(kubeconfig).await,
+        Err(error) => Err(error.to_string()),
+    };
+    let kubeconfig = match kubeconfig {
+        Ok(kube) => return Ok(kube),
+        Err(error) => error,
+    };
+    match KubeConfig::incluster() {
+        Ok(kube) => Ok(kube),
+        Err(in_cluster) => bail!(
+            "no --kubeconfig or --master is given, and neither $KUBECONFIG, ~/.kube/config nor a \
+             pod's service account can be used: kubeconfig: {kubeconfig}; service account: \
+             {in_cluster}"
+        ),
+    }
+}
+
+/// What a kubeconfig says, with the proxy that it names itself if any: the
+/// client library compares `NO_PROXY` with the proxy instead of the server.
+async fn from_document(kubeconfig: Kubeconfig) -> Result<KubeConfig, String> {
+    let proxy = proxy::of_kubeconfig(&kubeconfig).map(proxy::parse).transpose();
+    let proxy = proxy.map_err(|error| format!("the cluster's proxy-url: {error}"))?;
+    let options = KubeConfigOptions::default();
+    // Errors of this type say their causes themselves.
+    let kube = KubeConfig::from_custom_kubeconfig(kubeconfig, &options).await;
+    let mut kube = kube.map_err(|error| error.to_string())?;
+    kube.proxy_url = proxy;
+    Ok(kube)
 }
 
 #[cfg(test)]

@@ -81,8 +81,8 @@ fn page<V: View>(inspector: &Inspector) -> Arc<dyn Page> {
 impl<V: View> Page for ViewPage<V> {
     fn render<'a>(&'a self, request: &'a PageRequest) -> Later<'a, Result<Reply, PageError>> {
         Box::pin(async {
-            let limit = limit(request)?;
-            let wants_json = wants_json(request)?;
+            only(request, &["limit", "output"])?;
+            let (limit, wants_json) = (limit(request)?, wants_json(request)?);
             let view = self.inspector.answer(PATIENCE, move |moment| V::of(moment, limit)).await;
             let view = view.map_err(unavailable)?;
             if wants_json { Reply::json(&view) } else { Ok(Reply::text(view.text())) }
@@ -96,6 +96,7 @@ struct NodePage(Inspector);
 impl Page for NodePage {
     fn render<'a>(&'a self, request: &'a PageRequest) -> Later<'a, Result<Reply, PageError>> {
         Box::pin(async {
+            only(request, &["limit", "name", "output"])?;
             let Some(name) = request.value("name") else {
                 return Err(PageError::BadRequest("name: required, the name of a node".to_owned()));
             };
@@ -120,19 +121,34 @@ struct DumpPage(Inspector);
 impl Page for DumpPage {
     fn render<'a>(&'a self, request: &'a PageRequest) -> Later<'a, Result<Reply, PageError>> {
         Box::pin(async {
+            only(request, &["limit"])?;
             let text = self.0.dump(PATIENCE, limit(request)?).await.map_err(unavailable)?;
             Ok(Reply::text(text))
         })
     }
 }
 
+/// Refuses parameters that a page does not know, or would have to choose from.
+fn only(request: &PageRequest, allowed: &[&str]) -> Result<(), PageError> {
+    if let Some(unknown) = request.names().find(|name| !allowed.contains(name)) {
+        let allowed = allowed.join(", ");
+        let text = format!("parameter {unknown:?} is not known here, allowed: {allowed}");
+        return Err(PageError::BadRequest(text));
+    }
+    match allowed.iter().find(|name| request.values(name).count() > 1) {
+        Some(name) => Err(PageError::BadRequest(format!("{name}: given more than once"))),
+        None => Ok(()),
+    }
+}
+
 fn limit(request: &PageRequest) -> Result<Limit, PageError> {
-    match request.value("limit") {
-        None => Ok(Limit::default()),
-        Some(text) => text.parse().map(Limit::new).map_err(|_| {
+    let Some(text) = request.value("limit") else { return Ok(Limit::default()) };
+    match text.parse() {
+        Ok(limit @ 1..=Limit::MAX) => Ok(Limit::new(limit)),
+        _ => {
             let max = Limit::MAX;
-            PageError::BadRequest(format!("limit: found {text:?}, allowed: 1 to {max}"))
-        }),
+            Err(PageError::BadRequest(format!("limit: found {text:?}, allowed: 1 to {max}")))
+        }
     }
 }
 
@@ -148,4 +164,91 @@ fn wants_json(request: &PageRequest) -> Result<bool, PageError> {
 
 fn unavailable(error: AskError) -> PageError {
     PageError::Unavailable(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use steersman_api::time::Time;
+    use steersman_config::Config;
+    use steersman_core::{Scheduler, Setup};
+
+    use super::*;
+
+    /// What a page answers, in words.
+    async fn answer(page: &dyn Page, query: &str) -> String {
+        match page.render(&PageRequest::new(query, None)).await {
+            Ok(reply) => reply.content_type,
+            Err(error) => error.to_string(),
+        }
+    }
+
+    /// Pages about a scheduler that knows nothing.
+    async fn check(page: impl Fn(&Inspector) -> Arc<dyn Page>, cases: &[(&str, &str)]) {
+        let registry = steersman_plugins::table::in_tree();
+        let config = Config::default_for(&registry).expect("the default is valid");
+        let (scheduler, _) = Scheduler::new(Setup::new(&config, &registry)).expect("it is set up");
+        let inspector = Inspector::default();
+        let mut desk = inspector.desk();
+        let page = page(&inspector);
+        let answering = async {
+            loop {
+                let now = Time::from_start(Duration::ZERO);
+                desk.answer(Moment { scheduler: &scheduler, now });
+                tokio::task::yield_now().await;
+            }
+        };
+        let asking = async {
+            for (query, expected) in cases {
+                assert_eq!(&answer(&*page, query).await, expected, "{query}");
+            }
+        };
+        tokio::select! {
+            () = asking => {}
+            () = answering => {}
+        }
+    }
+
+    const TEXT: &str = "text/plain; charset=utf-8";
+
+    #[tokio::test]
+    async fn a_limit_is_from_1_to_the_most_and_nothing_else() {
+        let cases = [
+            ("", TEXT),
+            ("limit=1", TEXT),
+            ("limit=5000&output=json", "application/json"),
+            ("limit=0", "limit: found \"0\", allowed: 1 to 5000"),
+            ("limit=5001", "limit: found \"5001\", allowed: 1 to 5000"),
+            ("limit=-1", "limit: found \"-1\", allowed: 1 to 5000"),
+            ("limit=", "limit: found \"\", allowed: 1 to 5000"),
+            ("output=xml", "output: found \"xml\", allowed: text, json"),
+        ];
+        check(page::<QueueView>, &cases).await;
+    }
+
+    #[tokio::test]
+    async fn parameters_that_are_not_known_or_given_twice_are_refused() {
+        let unknown =
+            |name, allowed| format!("parameter {name:?} is not known here, allowed: {allowed}");
+        let (limits, here) = (unknown("limits", "limit, output"), unknown("name", "limit, output"));
+        let cases = [
+            ("limits=1", &*limits),
+            ("name=n", &*here),
+            ("limit=1&limit=2", "limit: given more than once"),
+        ];
+        check(page::<ClusterView>, &cases).await;
+        let cases = [
+            ("name=n&output=json", "node \"n\" is not known"),
+            ("output=json", "name: required, the name of a node"),
+            ("name=n&x", "parameter \"x\" is not known here, allowed: limit, name, output"),
+        ];
+        check(|inspector| Arc::new(NodePage(inspector.clone())), &cases).await;
+        let cases = [
+            ("limit=0", "limit: found \"0\", allowed: 1 to 5000"),
+            ("output=json", "parameter \"output\" is not known here, allowed: limit"),
+            ("limit=3", TEXT),
+        ];
+        check(|inspector| Arc::new(DumpPage(inspector.clone())), &cases).await;
+    }
 }

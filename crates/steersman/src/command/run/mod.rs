@@ -9,6 +9,7 @@ mod identity;
 mod life;
 mod logging;
 mod measured;
+mod proxy;
 mod reload;
 mod schedule;
 mod serving;

@@ -172,6 +172,12 @@ impl Reloader {
                     return self.refuse(&name);
                 }
                 restart_wanted(&name, &fields);
+                for profile in gone(&old.config, &config) {
+                    tracing::warn!(
+                        "{name}: profile {profile:?} is gone: pods of that schedulerName are not \
+                         scheduled here any more"
+                    );
+                }
                 self.generation += 1;
                 let mut document = settled.document;
                 for field in &fields {
@@ -196,6 +202,13 @@ fn restart_wanted(name: &str, fields: &[&str]) {
         let fields = fields.join(", ");
         tracing::warn!("{name}: changes of {fields} count when the program is started again");
     }
+}
+
+/// The profiles that only the old configuration has.
+fn gone<'a>(old: &'a Config, new: &Config) -> Vec<&'a str> {
+    let names = old.profiles.iter().map(|profile| profile.scheduler_name.as_str());
+    let stays = |name: &&str| new.profiles.iter().any(|profile| profile.scheduler_name == *name);
+    names.filter(|name| !stays(name)).collect()
 }
 
 /// What becomes of the configuration `new`.

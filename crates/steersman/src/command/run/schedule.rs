@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use kube::config::Config as KubeConfig;
+use steersman_api::name::Name;
 use steersman_config::Config;
 use steersman_core::{Scheduler, Setup};
 use steersman_extender::Permission;
@@ -82,6 +83,7 @@ async fn schedule(
     loop {
         let current = shift.configs.borrow_and_update().clone();
         let config = &current.config;
+        shift.metrics.serves(config.profiles.iter().map(|it| Name::from(&*it.scheduler_name)));
         let traced = Traced::new(Spans::new(traces::is_sampled));
         let scheduling = Scheduling {
             options: shift.options.clone(),

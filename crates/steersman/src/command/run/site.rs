@@ -66,8 +66,9 @@ impl Shown {
     }
 }
 
+/// What is in force, without keys.
 fn current(configs: &watch::Receiver<Arc<Settled>>) -> Map<String, Value> {
-    let document = configs.borrow().document.clone();
+    let document = steersman_config::redacted(&configs.borrow().document);
     Map::from_iter([("componentconfig".to_owned(), document)])
 }
 
@@ -93,5 +94,26 @@ impl Setting for Level {
         let level = text.trim().parse().map_err(|error| format!("{error}"))?;
         self.0.set_verbosity(level);
         Ok(format!("the verbosity is {level} now"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use steersman_config::Loaded;
+
+    use super::*;
+
+    #[test]
+    fn configz_shows_no_keys() {
+        let text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
+                    extenders: [{urlPrefix: 'https://a/', tlsConfig: {keyData: c2VjcmV0, certData: \
+                    Y2VydA==}}]\n";
+        let Loaded { config, document, .. } =
+            steersman_config::load(text, &steersman_plugins::table::in_tree()).unwrap();
+        let settled = Settled { config, document, qps: None, warnings: Vec::new() };
+        let (_sender, configs) = watch::channel(Arc::new(settled));
+        let shown = Value::from(current(&configs));
+        let tls = &shown["componentconfig"]["extenders"][0]["tlsConfig"];
+        assert_eq!((&tls["keyData"], &tls["certData"]), (&"<redacted>".into(), &"Y2VydA==".into()));
     }
 }

@@ -10,7 +10,12 @@ use anyhow::bail;
 const REMOVED: &[(&str, &str)] = &[
     ("add-dir-header", LOGS),
     ("address", "use --bind-address"),
-    ("algorithm-provider", "choose plugins in profiles of the file given with --config"),
+    (
+        "algorithm-provider",
+        "it was removed in v1.22; choose plugins in profiles of the KubeSchedulerConfiguration \
+         given with --config, such as a scoringStrategy of NodeResourcesFit for \
+         ClusterAutoscalerProvider",
+    ),
     ("alsologtostderr", LOGS),
     ("azure-container-registry-config", "it never concerned scheduling, leave it out"),
     ("experimental-logging-sanitization", "nothing secret is logged, leave it out"),
@@ -39,8 +44,9 @@ const REMOVED: &[(&str, &str)] = &[
 ];
 
 const LOGS: &str = "logs go to stderr, see the logs flags of --help";
-const POLICY: &str = "predicates and priorities became plugins: enable them in profiles of the \
-                      file given with --config";
+const POLICY: &str = "the Policy API was removed in v1.23; write a KubeSchedulerConfiguration and \
+                      give it with --config: predicates and priorities became plugins, which its \
+                      profiles enable, and extenders stand in its extenders";
 
 /// The arguments after the command's name, spelled as the parser knows them.
 ///
@@ -101,6 +107,14 @@ mod tests {
             assert!(said(&[&format!("--{name}=0")]).ends_with(instead), "{name}");
         }
         assert!(said(&["--lock_object_name", "x"]).contains("--leader-elect-resource-name"));
+        for policy in ["--policy-config-file=p", "--policy-configmap", "--use-legacy-policy-config"]
+        {
+            assert!(
+                said(&[policy]).contains("removed in v1.23; write a KubeSchedulerConf"),
+                "{policy}"
+            );
+        }
+        assert!(said(&["--algorithm-provider=x"]).contains("KubeSchedulerConfiguration"));
         assert_eq!(said(&["--ports=0"]), "--ports=0");
     }
 }

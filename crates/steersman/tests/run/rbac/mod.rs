@@ -13,7 +13,7 @@ use steersman_apiserver::User;
 use steersman_playground::manifests::{Manifest, read};
 use steersman_playground::{AuditLog, Authorization, Config, Running, start};
 
-use crate::program::{Process, Scratch};
+use crate::process::{Process, Scratch};
 
 const MANIFESTS: &str = "../../deploy/manifests/second-scheduler.yaml";
 const OBJECTS: &str = "tests/run/rbac/objects.yaml";

@@ -1,11 +1,13 @@
 //! Which of several replicas schedules: flags, and what comes of them.
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use clap::Args;
 use serde_json::{Map, Value, json};
 use steersman_api::duration::GoDuration;
 use steersman_config::LeaderElection;
-use steersman_leader_election::{Config, Election, LockKind, Timing, unique_identity};
+use steersman_leader_election::{
+    Config, Election, JITTER_FACTOR, LockKind, Timing, TimingError, unique_identity,
+};
 
 use super::value::truth;
 
@@ -108,7 +110,7 @@ impl ElectionFlags {
         component: &str,
     ) -> anyhow::Result<Config> {
         let timing = Timing::new(config.lease_duration, config.renew_deadline, config.retry_period)
-            .context("the durations of the leader election do not go together")?;
+            .map_err(|error| anyhow!(unfit(error, config)))?;
         let kind = match self.leader_elect_resource_lock {
             Some(kind) => kind,
             None => config.resource_lock.parse()?,
@@ -121,6 +123,29 @@ impl ElectionFlags {
             timing,
             component: component.to_owned(),
         })
+    }
+}
+
+/// Which durations do not go together, where each is set, and what they are.
+fn unfit(error: TimingError, config: &LeaderElection) -> String {
+    let lease = GoDuration::from(config.lease_duration);
+    let renew = GoDuration::from(config.renew_deadline);
+    let retry = GoDuration::from(config.retry_period);
+    match error {
+        TimingError::LeaseDuration => format!(
+            "leaderElection.leaseDuration (--leader-elect-lease-duration): found {lease}, allowed: \
+             more than leaderElection.renewDeadline (--leader-elect-renew-deadline), which is {renew}"
+        ),
+        TimingError::RenewDeadline => format!(
+            "leaderElection.renewDeadline (--leader-elect-renew-deadline): found {renew}, allowed: \
+             more than {JITTER_FACTOR} times leaderElection.retryPeriod \
+             (--leader-elect-retry-period), which is {retry}: more than {}",
+            GoDuration::from(config.retry_period.mul_f64(JITTER_FACTOR))
+        ),
+        TimingError::RetryPeriod => format!(
+            "leaderElection.retryPeriod (--leader-elect-retry-period): found {retry}, allowed: more \
+             than 0s"
+        ),
     }
 }
 
@@ -208,17 +233,52 @@ mod tests {
         );
     }
 
-    #[test]
-    fn the_kind_of_the_lock_is_the_flag_or_the_configuration() {
-        let configured = LeaderElection {
+    fn configured(seconds: [u64; 3]) -> LeaderElection {
+        let [lease_duration, renew_deadline, retry_period] = seconds.map(Duration::from_secs);
+        LeaderElection {
             leader_elect: true,
-            lease_duration: Duration::from_secs(15),
-            renew_deadline: Duration::from_secs(10),
-            retry_period: Duration::from_secs(2),
+            lease_duration,
+            renew_deadline,
+            retry_period,
             resource_lock: "leases".to_owned(),
             resource_name: "kube-scheduler".to_owned(),
             resource_namespace: "kube-system".to_owned(),
-        };
+        }
+    }
+
+    #[test]
+    fn durations_that_do_not_go_together_are_named_with_their_flags_and_values() {
+        #[track_caller]
+        fn check(seconds: [u64; 3], expected: Expect) {
+            let config = configured(seconds);
+            let refused = ElectionFlags::default().config(&config, "me".to_owned(), "s");
+            expected
+                .assert_eq(&refused.err().map(|error| format!("{error:#}")).unwrap_or_default());
+        }
+        check(
+            [15, 10, 10],
+            expect![
+                "leaderElection.renewDeadline (--leader-elect-renew-deadline): found 10s, allowed: more than 1.2 times leaderElection.retryPeriod (--leader-elect-retry-period), which is 10s: more than 12s"
+            ],
+        );
+        check(
+            [10, 10, 2],
+            expect![
+                "leaderElection.leaseDuration (--leader-elect-lease-duration): found 10s, allowed: more than leaderElection.renewDeadline (--leader-elect-renew-deadline), which is 10s"
+            ],
+        );
+        check(
+            [15, 10, 0],
+            expect![
+                "leaderElection.retryPeriod (--leader-elect-retry-period): found 0s, allowed: more than 0s"
+            ],
+        );
+        check([15, 10, 8], expect![[""]]);
+    }
+
+    #[test]
+    fn the_kind_of_the_lock_is_the_flag_or_the_configuration() {
+        let configured = configured([15, 10, 2]);
         for (flags, kind) in [
             (&["x"][..], "leases"),
             (&["x", "--leader-elect-resource-lock=endpointsleases"], "endpointsleases"),

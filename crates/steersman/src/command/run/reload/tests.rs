@@ -240,3 +240,19 @@ fn every_section_is_kept_or_taken_over() {
         "now, later: enableProfiling,enableContentionProfiling"
     );
 }
+
+#[test]
+fn profiles_that_a_reload_takes_away_are_named() {
+    #[track_caller]
+    fn check(old: &[&str], new: &[&str], expected: &[&str]) {
+        let config = |names: &[&str]| {
+            let profiles: String =
+                names.iter().map(|name| format!("- schedulerName: {name}\n")).collect();
+            let text = format!("{HEAD}profiles:\n{profiles}");
+            steersman_config::load(&text, &steersman_plugins::table::in_tree()).unwrap().config
+        };
+        assert_eq!(gone(&config(old), &config(new)), expected);
+    }
+    check(&["a", "b", "c"], &["b"], &["a", "c"]);
+    check(&["a"], &["b", "a"], &[]);
+}
