@@ -33,6 +33,11 @@ pub(super) async fn find(kubeconfig: &str, master: Option<&str>) -> anyhow::Resu
     completed(kube)
 }
 
+#[expect(clippy::disallowed_methods, reason = "the program may read its environment")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
 /// Whether the port, if there is one, is a port.
 fn has_possible_port(uri: &http::Uri) -> bool {
     let authority = uri.authority().map(|authority| authority.as_str()).unwrap_or_default();
@@ -48,7 +53,6 @@ pub(super) async fn from_kubeconfig(file: &Path) -> anyhow::Result<KubeConfig> {
 fn completed(mut kube: KubeConfig) -> anyhow::Result<KubeConfig> {
     kube.cluster_url = with_scheme(&kube)?;
     if kube.proxy_url.is_none() {
-        let variable = |name: &str| std::env::var(name).ok();
         kube.proxy_url = proxy::of_environment(&kube.cluster_url, variable)?;
     }
     // The runtime repeats requests itself, where that is safe.
