@@ -274,15 +274,7 @@ impl Extender for HttpExtender {
     ) -> Result<Vec<NodeVictims>, ExtenderError> {
         let args = self.preemption_args(pod, candidates);
         let reply = args.and_then(|args| self.ask(self.verbs.preempt.as_ref(), &args));
-        let judged = reply.and_then(victims).map_err(|failure| self.told(failure));
-        if let Err(error) = &judged
-            && !self.ignorable
-        {
-            // Otherwise the pod would be the only one to know: its attempt does not
-            // fail, and nobody is left out with a note.
-            tracing::error!(pod = %pod.key, %error, "nobody is evicted, as an extender failed");
-        }
-        judged
+        reply.and_then(victims).map_err(|failure| self.told(failure))
     }
 
     fn bind<'a>(

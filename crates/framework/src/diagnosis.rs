@@ -20,6 +20,9 @@ pub struct Diagnosis {
     pub pre_filter_message: Option<String>,
     /// What PostFilter plugins said.
     pub post_filter_message: String,
+    /// The name of the extender that refused the last of the nodes which passed
+    /// the filters. For logs: the message does not name it, as in the reference.
+    pub emptied_by: Option<String>,
     /// Plugins whose events may bring the pod back.
     pub unschedulable_plugins: BTreeSet<&'static str>,
 }

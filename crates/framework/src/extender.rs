@@ -151,8 +151,13 @@ pub trait Extender: Send + Sync {
     }
 }
 
-/// Why an extender gave no usable answer, in words for the events of pods: they
-/// name the extender.
+/// Why an extender gave no usable answer, in words for the events and conditions
+/// of pods, and for the log.
+///
+/// They have to name the extender when nothing else does: where it fails a pod's
+/// attempt, preemption or binding. When it is left out instead, since it
+/// [may be ignored](Extender::is_ignorable) or only gives priorities, they follow
+/// its name in a note and need not repeat it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct ExtenderError(pub String);

@@ -99,7 +99,7 @@ impl Driver {
         desk: Desk,
     ) -> Self {
         let (reporter, reports) = mpsc::unbounded_channel();
-        desk.begin(kinds.clone());
+        desk.begin(kinds.clone(), &outlets.board);
         let measures = outlets.listener.wants_records();
         if measures {
             scheduler.keep_records();
@@ -376,7 +376,8 @@ fn log(attempt: &Attempt) {
         }
         Outcome::Unschedulable(diagnosis) => {
             let message = diagnosis.full_message();
-            tracing::debug!(%pod, number, n_evaluated, reason = message, "no node fits");
+            let extender = diagnosis.emptied_by.as_deref();
+            tracing::debug!(%pod, number, n_evaluated, reason = message, extender, "no node fits");
         }
         Outcome::Rejected { node, plugin, message } => {
             tracing::debug!(%pod, %node, number, plugin, reason = message, "rejected after a node was chosen");

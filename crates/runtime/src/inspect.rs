@@ -2,12 +2,14 @@
 //! two attempts.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use steersman_api::time::Time;
 use steersman_core::Scheduler;
 use tokio::sync::{mpsc, oneshot};
+
+use crate::status::StatusBoard;
 
 /// The scheduler at one moment.
 #[derive(Clone, Copy)]
@@ -25,6 +27,9 @@ pub(crate) type Question = Box<dyn FnOnce(Moment<'_>) + Send>;
 /// which are watched.
 type Missing = Arc<Mutex<Option<BTreeSet<&'static str>>>>;
 
+/// The status of pending pods; dangles when no scheduler runs.
+type Board = Arc<Mutex<Weak<StatusBoard>>>;
+
 /// How many questions may wait.
 const QUESTIONS: usize = 16;
 
@@ -34,6 +39,7 @@ const QUESTIONS: usize = 16;
 pub struct Inspector {
     sender: Arc<Mutex<mpsc::Sender<Question>>>,
     missing: Missing,
+    board: Board,
 }
 
 /// Where questions come in. Belongs to the scheduler that answers.
@@ -41,12 +47,14 @@ pub struct Inspector {
 pub struct Desk {
     questions: mpsc::Receiver<Question>,
     missing: Missing,
+    board: Board,
 }
 
 impl Default for Inspector {
     fn default() -> Self {
         let (sender, _) = mpsc::channel(QUESTIONS);
-        Self { sender: Arc::new(Mutex::new(sender)), missing: Missing::default() }
+        let sender = Arc::new(Mutex::new(sender));
+        Self { sender, missing: Missing::default(), board: Board::default() }
     }
 }
 
@@ -56,13 +64,19 @@ impl Inspector {
         let (sender, questions) = mpsc::channel(QUESTIONS);
         *self.sender.lock() = sender;
         *self.missing.lock() = None;
-        Desk { questions, missing: self.missing.clone() }
+        Desk { questions, missing: self.missing.clone(), board: self.board.clone() }
     }
 
     /// The kinds of objects that are not known completely yet, in plural;
     /// `None` when no scheduler has begun to watch.
     pub fn unsynced(&self) -> Option<Vec<&'static str>> {
         self.missing.lock().as_ref().map(|missing| missing.iter().copied().collect())
+    }
+
+    /// The status of pending pods, which can be looked at without the scheduling
+    /// thread. `None` when no scheduler runs.
+    pub(crate) fn board(&self) -> Option<Arc<StatusBoard>> {
+        self.board.lock().upgrade()
     }
 
     /// Has the scheduler answer. `None` when none runs, or it ended before it
@@ -88,11 +102,14 @@ impl Inspector {
 impl Desk {
     /// A desk at which nobody asks.
     pub fn closed() -> Self {
-        Self { questions: mpsc::channel(1).1, missing: Missing::default() }
+        let questions = mpsc::channel(1).1;
+        Self { questions, missing: Missing::default(), board: Board::default() }
     }
 
-    /// These kinds are going to be watched.
-    pub(crate) fn begin(&self, kinds: BTreeSet<&'static str>) {
+    /// These kinds are going to be watched, and this is where pods' status is
+    /// kept.
+    pub(crate) fn begin(&self, kinds: BTreeSet<&'static str>, board: &Arc<StatusBoard>) {
+        *self.board.lock() = Arc::downgrade(board);
         *self.missing.lock() = Some(kinds);
     }
 

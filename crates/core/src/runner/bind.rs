@@ -12,7 +12,7 @@ use steersman_framework::observer::{Call, Observer, Outcome, Phase};
 use steersman_framework::point::ExtensionPoint;
 use steersman_framework::verdict::{BindVerdict, PluginError, PreBindVerdict};
 
-use super::extend::panicked;
+use super::extend::Fault;
 use super::witness::Witness;
 use super::{Answer, AttemptError, Extenders, Failed, Rejected, panic_error};
 use crate::binding::Recall;
@@ -133,18 +133,15 @@ async fn bind_outside(
             Ok(binding) => Guarded(binding).await,
             Err(panic) => Err(panic_error(&*panic)),
         };
-        // Only a panic does not say whose it is.
-        let bound = bound.unwrap_or_else(|panic| Err(panicked(extender, &panic)));
-        match bound {
-            Err(error) if extender.is_ignorable() => {
-                let name = extender.name();
-                notes.push(format!(
-                    "pod {}: extender {name:?} is left out, as it failed: {error}",
-                    ctx.pod.key
-                ));
-            }
-            bound => return Some(bound),
+        let fault = match bound {
+            Ok(Ok(())) => return Some(Ok(())),
+            Ok(Err(error)) => Fault::Told(error),
+            Err(panic) => Fault::panicked(extender, &panic),
+        };
+        if !extender.is_ignorable() {
+            return Some(Err(fault.into()));
         }
+        notes.push(fault.left_out(ctx.pod, extender));
     }
     None
 }

@@ -41,6 +41,69 @@ pub(crate) enum AttemptError {
     Extender(#[from] ExtenderError),
 }
 
+/// What is wrong with an extender or its answer.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// It said so itself.
+    Told(ExtenderError),
+    /// The core found it.
+    Found {
+        /// As users read it who know of no extender yet.
+        whole: String,
+        /// What follows the extender's name.
+        does: String,
+    },
+}
+
+impl Fault {
+    fn found(extender: &dyn Extender, does: String) -> Self {
+        Self::Found { whole: format!("extender {:?} {does}", extender.name()), does }
+    }
+
+    /// The failure of an extender that panicked.
+    pub(super) fn panicked(extender: &dyn Extender, panic: &PluginError) -> Self {
+        let name = catch_unwind(AssertUnwindSafe(|| extender.name())).unwrap_or("?");
+        let does = panic.to_string();
+        Self::Found { whole: format!("extender {name:?} {does}"), does }
+    }
+
+    /// The note that `extender` is left out.
+    pub(super) fn left_out(&self, pod: &PodInfo, extender: &dyn Extender) -> String {
+        let (pod, name) = (&pod.key, extender.name());
+        match self {
+            Self::Told(error) => {
+                format!("pod {pod}: extender {name:?} is left out, as it failed: {error}")
+            }
+            Self::Found { does, .. } => {
+                format!("pod {pod}: extender {name:?} is left out, as it {does}")
+            }
+        }
+    }
+
+    /// The note that there is no preemption.
+    fn nobody_evicted(&self, pod: &PodInfo, extender: &dyn Extender) -> String {
+        let pod = &pod.key;
+        match self {
+            // One that may not be ignored names itself.
+            Self::Told(error) => {
+                format!("pod {pod}: nobody is evicted, as an extender failed: {error}")
+            }
+            Self::Found { does, .. } => {
+                format!("pod {pod}: nobody is evicted, as extender {:?} {does}", extender.name())
+            }
+        }
+    }
+}
+
+impl From<Fault> for ExtenderError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Told(error) => error,
+            Fault::Found { whole, .. } => Self(whole),
+        }
+    }
+}
+
 /// What extenders are asked about.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked<'a> {
@@ -113,17 +176,20 @@ impl<'a> Asked<'a> {
                 .and_then(|answer| check_passed(extender, &nodes, answer));
             let answer = match answer {
                 Ok(answer) => answer,
-                Err(error) if extender.is_ignorable() => {
-                    notes.push(self.left_out(extender, &error));
+                Err(fault) if extender.is_ignorable() => {
+                    notes.push(fault.left_out(self.pod, extender));
                     continue;
                 }
-                Err(error) => return Err(error),
+                Err(fault) => return Err(fault.into()),
             };
             let passed: BTreeSet<&Name> = answer.passed.iter().collect();
             feasible.retain(|idx| {
                 self.cluster.nodes().get(*idx).is_some_and(|node| passed.contains(node.name()))
             });
             self.note_failed(extender, answer, diagnosis, notes);
+            if feasible.is_empty() {
+                diagnosis.emptied_by = Some(extender.name().to_owned());
+            }
         }
         // What was held against a node by the way does not stand.
         for idx in &*feasible {
@@ -192,7 +258,7 @@ impl<'a> Asked<'a> {
                         scaled(&priorities, extender.weight(), &nodes),
                     ));
                 }
-                Err(error) => notes.push(self.left_out(extender, &error)),
+                Err(fault) => notes.push(fault.left_out(self.pod, extender)),
             }
         }
         scores
@@ -210,24 +276,22 @@ impl<'a> Asked<'a> {
                 break;
             }
             let answer = guarded(extender, || extender.preempt(self.pod, &candidates))
-                .and_then(|answer| self.preemptions(extender, answer));
-            let (accepted, pointless) = match answer {
-                Ok(answer) => answer,
-                Err(error) if extender.is_ignorable() => {
-                    notes.push(self.left_out(extender, &error));
-                    continue;
+                .and_then(|answer| self.preemptions(extender, answer))
+                .and_then(|(accepted, pointless)| {
+                    pass_over(self.pod, extender, &pointless, notes).map(|()| accepted)
+                });
+            match answer {
+                Ok(accepted) => candidates = in_order_of(&candidates, accepted),
+                Err(fault) if extender.is_ignorable() => {
+                    notes.push(fault.left_out(self.pod, extender));
                 }
-                Err(error) => return Err(error),
-            };
-            for node in pointless {
-                if !extender.is_ignorable() {
-                    let error = format!("expected at least one victim pod on node {:?}", &*node);
-                    return Err(ExtenderError(error));
+                Err(fault) => {
+                    // Otherwise the pod would be the only one to know: its attempt
+                    // does not fail.
+                    notes.push(fault.nobody_evicted(self.pod, extender));
+                    return Err(fault.into());
                 }
-                let name = extender.name();
-                notes.push(format!("extender {name:?} names no victim on node {node}, left out"));
             }
-            candidates = in_order_of(&candidates, accepted);
         }
         Ok(candidates)
     }
@@ -238,25 +302,22 @@ impl<'a> Asked<'a> {
         &self,
         extender: &dyn Extender,
         answer: Vec<NodeVictims>,
-    ) -> Result<(BTreeMap<Name, Preemption>, Vec<Name>), ExtenderError> {
+    ) -> Result<(BTreeMap<Name, Preemption>, Vec<Name>), Fault> {
         let (mut accepted, mut pointless) = (BTreeMap::new(), Vec::new());
         for NodeVictims { node, victims, budgets_violated } in answer {
             let Some(info) = self.cluster.nodes().by_name(&node) else {
-                let name = extender.name();
-                let error = format!(
-                    "extender {name:?} wants to preempt on node {:?}, which does not exist",
-                    &*node
-                );
-                return Err(ExtenderError(error));
+                let does = format!("wants to preempt on node {:?}, which does not exist", &*node);
+                return Err(Fault::found(extender, does));
             };
             let mut pods: Vec<Arc<PodInfo>> = Vec::with_capacity(victims.len());
             for uid in victims {
                 let Some(pod) = info.pods().iter().find(|pod| pod.uid == uid) else {
-                    let name = extender.name();
-                    return Err(ExtenderError(format!(
-                        "extender: {name} claims to preempt pod (UID: {uid}) on node: {node}, but \
-                         the pod is not found on that node"
-                    )));
+                    let does = format!(
+                        "claims to preempt pod (UID: {uid}) on node: {node}, but the pod is not \
+                         found on that node"
+                    );
+                    let whole = format!("extender: {} {does}", extender.name());
+                    return Err(Fault::Found { whole, does });
                 };
                 self.check_rank(extender, pod)?;
                 if pods.iter().all(|other| other.uid != uid) {
@@ -275,37 +336,28 @@ impl<'a> Asked<'a> {
     }
 
     /// No extender can have a pod evicted for one that does not outrank it.
-    fn check_rank(&self, extender: &dyn Extender, victim: &PodInfo) -> Result<(), ExtenderError> {
+    fn check_rank(&self, extender: &dyn Extender, victim: &PodInfo) -> Result<(), Fault> {
         let (theirs, ours) = (victim.spec.priority, self.pod.spec.priority);
         if theirs < ours {
             return Ok(());
         }
-        let name = extender.name();
-        Err(ExtenderError(format!(
-            "extender {name:?} wants to evict pod {} of priority {theirs}, allowed: below {ours}",
+        let does = format!(
+            "wants to evict pod {} of priority {theirs}, allowed: below {ours}",
             victim.key
-        )))
-    }
-
-    fn left_out(&self, extender: &dyn Extender, error: &ExtenderError) -> String {
-        let name = extender.name();
-        format!("pod {}: extender {name:?} is left out, as it failed: {error}", self.pod.key)
+        );
+        Err(Fault::found(extender, does))
     }
 }
 
-/// Calls an extender; a panic becomes an error.
-pub(super) fn guarded<T>(
+/// Calls an extender; a panic becomes a fault.
+fn guarded<T>(
     extender: &dyn Extender,
     call: impl FnOnce() -> Result<T, ExtenderError>,
-) -> Result<T, ExtenderError> {
-    catch_unwind(AssertUnwindSafe(call))
-        .unwrap_or_else(|panic| Err(panicked(extender, &panic_error(&*panic))))
-}
-
-/// The failure of an extender that panicked.
-pub(super) fn panicked(extender: &dyn Extender, panic: &PluginError) -> ExtenderError {
-    let name = catch_unwind(AssertUnwindSafe(|| extender.name())).unwrap_or("?");
-    ExtenderError(format!("extender {name:?} {panic}"))
+) -> Result<T, Fault> {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(answer) => answer.map_err(Fault::Told),
+        Err(panic) => Err(Fault::panicked(extender, &panic_error(&*panic))),
+    }
 }
 
 /// An extender can only accept nodes that it was asked about.
@@ -313,16 +365,37 @@ fn check_passed(
     extender: &dyn Extender,
     nodes: &[&NodeInfo],
     answer: Filtered,
-) -> Result<Filtered, ExtenderError> {
+) -> Result<Filtered, Fault> {
     let known: BTreeSet<&Name> = nodes.iter().map(|node| node.name()).collect();
     match answer.passed.iter().find(|name| !known.contains(name)) {
         None => Ok(answer),
-        Some(unknown) => Err(ExtenderError(format!(
-            "extender {:?} claims a filtered node {:?} which is not found in the input node list",
-            extender.name(),
-            &**unknown
-        ))),
+        Some(unknown) => {
+            let does = format!(
+                "claims a filtered node {:?} which is not found in the input node list",
+                &**unknown
+            );
+            Err(Fault::found(extender, does))
+        }
     }
+}
+
+/// Nodes on which an extender would evict nobody: a note about each when it may
+/// be ignored, else its fault.
+fn pass_over(
+    pod: &PodInfo,
+    extender: &dyn Extender,
+    pointless: &[Name],
+    notes: &mut Vec<String>,
+) -> Result<(), Fault> {
+    for node in pointless {
+        let does = format!("names no victim on node {node}");
+        if !extender.is_ignorable() {
+            let whole = format!("expected at least one victim pod on node {:?}", &**node);
+            return Err(Fault::Found { whole, does });
+        }
+        notes.push(format!("pod {}: extender {:?} {does}, left out", pod.key, extender.name()));
+    }
+    Ok(())
 }
 
 /// A note about the first priority that is out of range.

@@ -10,7 +10,7 @@ use steersman_api::decode::{Decoded, kind_row};
 use steersman_api::name::Name;
 use steersman_api::node_info::NodeInfo;
 use steersman_api::pod::PodInfo;
-use steersman_core::{Event, Place, Scheduler, Setup};
+use steersman_core::{Event, Outcome, Place, Scheduler, Setup};
 use steersman_framework::extender::{
     Extender, ExtenderError, Filtered, NodeVictims, Pending, Priority, Roles,
 };
@@ -272,6 +272,28 @@ fn nodes_that_plugins_refuse_are_not_sent_and_reasons_of_both_are_told() {
 }
 
 #[test]
+fn the_extender_that_leaves_no_node_is_known_though_the_message_does_not_name_it() {
+    let emptied_by = |nodes: [NodeBuilder; 2], extenders: Vec<Fake>| {
+        let mut world = world(nodes, extenders);
+        world.see(pod("a"));
+        match world.try_next().0.outcome {
+            Outcome::Unschedulable(diagnosis) => diagnosis.emptied_by,
+            outcome => panic!("{outcome:?}"),
+        }
+    };
+    let tainted = |name| node(name).taint("a", "b", "NoSchedule");
+    let log = Log::default();
+    let one = || log.fake("one").refusing(&["n1"], "no");
+    let two = log.fake("two").filtering(|_| Ok((vec![], [].into(), [].into())));
+    let three = log.fake("three").refusing(&["n2"], "no");
+    let both = ["n1", "n2"].map(node);
+    assert_eq!(emptied_by(both, vec![one(), two, three]).as_deref(), Some("two"));
+    let with_taint = [node("n1"), tainted("n2")];
+    assert_eq!(emptied_by(with_taint, vec![one()]).as_deref(), Some("one"));
+    assert_eq!(emptied_by([tainted("n1"), tainted("n2")], vec![one()]), None, "it is not asked");
+}
+
+#[test]
 fn any_change_brings_back_what_an_extender_refused() {
     type Changes = fn(&mut World) -> String;
     let changes: [(&str, Changes); 8] = [
@@ -362,6 +384,36 @@ fn a_node_that_was_not_asked_about_and_a_panic_are_failures() {
     let mut world2 = world([node("n1")], vec![panics]);
     world2.see(pod("a"));
     assert_eq!(world2.next(), "a: extender \"bomb\" panicked: boom");
+}
+
+#[test]
+fn notes_about_what_the_core_finds_name_an_ignorable_extender_once() {
+    let log = Log::default();
+    let ignorable = |fake: Fake| vec![Fake { ignorable: true, name: "x", ..fake }];
+    let plain = || log.fake("x");
+    let lies = plain().filtering(|_| Ok((vec!["n9".into()], [].into(), [].into())));
+    let cases = [
+        (lies, "claims a filtered node \"n9\" which is not found in the input node list"),
+        (plain().filtering(|_| panic!("boom")), "panicked: boom"),
+        (plain().ranking(|_| panic!("boom")), "panicked: boom"),
+    ];
+    for (fake, does) in cases {
+        let mut world = world(["n1", "n2"].map(node), ignorable(fake));
+        world.see(pod("a"));
+        let node = world.next().split_off("a: ".len());
+        assert_eq!(
+            world.effects,
+            format!("pod default/a: extender \"x\" is left out, as it {does}; bind a to {node}")
+        );
+    }
+
+    let mut world = world([node("n1")], ignorable(Fake { bind: Some(Err(BOMB)), ..plain() }));
+    world.see(pod("a"));
+    assert_eq!(world.next(), "a: n1");
+    let words = world.finish("a", Ok(()));
+    let begins = "pod default/a: extender \"x\" is left out, as it panicked: ";
+    assert!(words.starts_with(begins), "{words}");
+    assert!(words.ends_with("; a is on n1"), "{words}");
 }
 
 #[test]
@@ -478,39 +530,77 @@ fn preemption_that_no_extender_wants_is_none_and_any_change_tries_again() {
     assert_ne!(world.place("big"), Some(Place::Unschedulable));
 }
 
+type Bad = fn() -> Result<Vec<NodeVictims>, String>;
+
+/// A review that is a fault: what the pod is told, and the reasons in the notes when the
+/// extender may not be ignored and when it may.
+#[track_caller]
+fn check_bad_review(bad: Bad, message: &str, when_strict: &str, when_ignorable: &str) {
+    let log = Log::default();
+    let strict = crowded(log.fake("x").reviewing(move |_| bad()));
+    let begins = format!(
+        "pod default/big: nobody is evicted, as {when_strict}; big: Unschedulable: 0/2 nodes are \
+         available: 2 Insufficient cpu."
+    );
+    assert!(strict.effects.starts_with(&begins), "{}", strict.effects);
+    assert!(strict.effects.ends_with(&format!("preemption: {message}")), "{}", strict.effects);
+
+    let ignorable = Fake { ignorable: true, ..log.fake("x").reviewing(move |_| bad()) };
+    let lenient = crowded(ignorable);
+    let begins = format!(
+        "pod default/big: extender \"x\" is left out, as it {when_ignorable}; big: Unschedulable: "
+    );
+    assert!(lenient.effects.starts_with(&begins), "{}", lenient.effects);
+    assert_eq!(lenient.victims("big"), Some(vec!["a1".to_owned(), "b1".to_owned()]));
+}
+
 #[test]
-fn bad_reviews_are_errors_or_passed_over() {
-    type Bad = fn() -> Result<Vec<NodeVictims>, String>;
-    let cases: [(Bad, &str); 5] = [
-        (|| Err("no way".to_owned()), "no way"),
-        (|| Ok(vec![victims("n1", &[])]), "expected at least one victim pod on node \"n1\""),
+fn bad_reviews_are_errors_or_passed_over_and_noted_either_way() {
+    check_bad_review(
+        || Err("no way".to_owned()),
+        "no way",
+        "an extender failed: no way",
+        "failed: no way",
+    );
+    let cases: [(Bad, &str, &str); 4] = [
         (
             || Ok(vec![victims("n9", &["a1"])]),
-            "extender \"x\" wants to preempt on node \"n9\", which does not exist",
+            "extender \"x\"",
+            "wants to preempt on node \"n9\", which does not exist",
         ),
         (
             || Ok(vec![victims("n1", &["a2"])]),
-            "extender: x claims to preempt pod (UID: uid-default-a2) on node: n1, but the pod is \
-             not found on that node",
+            "extender: x",
+            "claims to preempt pod (UID: uid-default-a2) on node: n1, but the pod is not found on \
+             that node",
         ),
         (
             || Ok(vec![victims("n2", &["a2", "vip"])]),
-            "extender \"x\" wants to evict pod default/vip of priority 100, allowed: below 10",
+            "extender \"x\"",
+            "wants to evict pod default/vip of priority 100, allowed: below 10",
         ),
+        (|| panic!("boom"), "extender \"x\"", "panicked: boom"),
     ];
-    for (bad, message) in cases {
-        let log = Log::default();
-        let strict = crowded(log.fake("x").reviewing(move |_| bad()));
-        let begins = "big: Unschedulable: 0/2 nodes are available: 2 Insufficient cpu.";
-        assert!(strict.effects.starts_with(begins), "{}", strict.effects);
-        assert!(strict.effects.ends_with(&format!("preemption: {message}")), "{}", strict.effects);
-        let lenient = Fake { ignorable: true, ..log.fake("x").reviewing(move |_| bad()) };
-        let lenient = crowded(lenient);
-        let is_empty = message.starts_with("expected");
-        let expected = if is_empty { None } else { Some(vec!["a1".to_owned(), "b1".to_owned()]) };
-        assert_eq!(lenient.victims("big"), expected, "{message}");
-        assert!(lenient.effects.starts_with(if is_empty { "extender" } else { "pod" }));
+    for (bad, who, does) in cases {
+        check_bad_review(bad, &format!("{who} {does}"), &format!("extender \"x\" {does}"), does);
     }
+}
+
+#[test]
+fn a_review_without_victims_is_an_error_or_only_passed_over_on_that_node() {
+    let log = Log::default();
+    let empty = || log.fake("x").reviewing(|_| Ok(vec![victims("n1", &[])]));
+    let strict = crowded(empty());
+    let begins =
+        "pod default/big: nobody is evicted, as extender \"x\" names no victim on node n1; ";
+    assert!(strict.effects.starts_with(begins), "{}", strict.effects);
+    let ends = "preemption: expected at least one victim pod on node \"n1\"";
+    assert!(strict.effects.ends_with(ends), "{}", strict.effects);
+
+    let lenient = crowded(Fake { ignorable: true, ..empty() });
+    assert_eq!(lenient.victims("big"), None);
+    let begins = "pod default/big: extender \"x\" names no victim on node n1, left out; ";
+    assert!(lenient.effects.starts_with(begins), "{}", lenient.effects);
 }
 
 #[test]

@@ -174,9 +174,9 @@ fn preempt_sends_uids_to_those_who_know_the_pods() {
 }
 
 #[test]
-fn errors_of_preempt_are_logged_unless_the_core_notes_them() {
+fn errors_of_preempt_are_left_to_the_core_to_log_and_name_the_extender_unless_ignorable() {
     let lab = Lab::new();
-    for (ignorable, expected) in [(false, 1), (true, 0)] {
+    for ignorable in [false, true] {
         let (logged, server) = (Logged::default(), lab.server(says(json!([]))));
         let config = ExtenderConfig { ignorable, ..config(server.port) };
         let extender = lab.connect(&config).expect("an extender");
@@ -184,12 +184,8 @@ fn errors_of_preempt_are_logged_unless_the_core_notes_them() {
             extender.preempt(&a_pod(), &[candidate("n1", &[], 0)])
         });
         let error = answer.expect_err("a list is no answer").0;
-        let lines = logged.0.lock().clone();
-        assert_eq!(lines.len(), expected, "{lines:?}");
-        for line in lines {
-            assert!(line.starts_with("ERROR") && line.contains("default/p"), "{line}");
-            assert!(line.contains(&error) && error.contains(extender.name()), "{line}");
-        }
+        assert_eq!(*logged.0.lock(), [""; 0], "it would be there twice");
+        assert_eq!(error.contains(extender.name()), !ignorable, "{error}");
     }
 }
 

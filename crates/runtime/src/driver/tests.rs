@@ -8,6 +8,7 @@ use serde_json::json;
 use steersman_api::decode::kind_row;
 use steersman_api::key::{ObjectKey, PodUid};
 use steersman_api::name::Name;
+use steersman_api::object::ClusterObject;
 use steersman_api::pod::PodInfo;
 use steersman_core::{EventLabel, Record, Setup, Stats};
 use steersman_framework::extensions::BoxFuture;
@@ -21,6 +22,7 @@ use crate::inspect::Inspector;
 use crate::listener::Several;
 use crate::logged::Logged;
 use crate::scenario::Scenario;
+use crate::views::{Limit, PATIENCE, Page, QueuedPod};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -103,6 +105,7 @@ struct Running {
     lost_work: Option<oneshot::Sender<()>>,
     n_synced: AtomicU8,
     inspector: Inspector,
+    board: Arc<StatusBoard>,
 }
 
 /// A driver that waits for two kinds, and whose bindings take `binding`.
@@ -116,12 +119,13 @@ fn start(binding: Duration, drain: Duration) -> Running {
     let recorder = Recorder::new(api.clone(), counters.clone(), "host".to_owned(), 1, wall);
     let recorder = Arc::new(recorder);
     let (diary, measures) = (Diary::default(), Measures::default());
+    let board = Arc::new(StatusBoard::default());
     let outlets = Outlets {
         io: Handle::current(),
         world: Arc::new(Paper(binding)),
         evictor: Evictor { api, recorder: recorder.clone(), seed: 1, wall },
         recorder,
-        board: Arc::default(),
+        board: board.clone(),
         counters: counters.clone(),
         listener: Box::new(Several(vec![Box::new(diary.clone()), Box::new(measures.clone())])),
     };
@@ -146,6 +150,7 @@ fn start(binding: Duration, drain: Duration) -> Running {
         lost_work: Some(lose),
         n_synced: AtomicU8::new(0),
         inspector,
+        board,
         measures,
     }
 }
@@ -222,6 +227,33 @@ async fn a_pod_without_room_is_tried_when_room_comes_and_a_failed_binding_again(
     );
     assert_eq!(entries[2], "try unlucky", "after its backoff");
     assert!(running.counters.errors.get() >= 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_queue_shows_why_pods_do_not_fit_and_the_error_of_those_that_wait_for_a_retry() {
+    let running = start(SECOND, SECOND * 10);
+    let pods = [pod("big", "64"), pod("unlucky", "100m")];
+    for (_, json) in &pods {
+        let decoded = kind_row("v1", "Pod").unwrap().decode(json).unwrap();
+        let ClusterObject::Pod(pod) = decoded.object else { panic!("not a pod") };
+        running.board.saw(&pod, json);
+    }
+    running.tell(true, &pods).await;
+    running.tell(true, &[node("n")]).await;
+    sleep(SECOND + TICK * 10).await;
+    let view = running.inspector.queue(PATIENCE, Limit::default()).await.expect("it answers");
+    let failures = |page: &Page<QueuedPod>| {
+        let failure = |pod: &QueuedPod| {
+            format!("{}: {}", pod.pod, pod.last_failure.as_deref().unwrap_or("-"))
+        };
+        page.items.iter().map(failure).collect::<Vec<_>>()
+    };
+    let no_room = failures(&view.unschedulable);
+    assert_eq!(no_room.len(), 1, "{no_room:?}");
+    let words = "ns/big: 0/1 nodes are available: 1 Insufficient cpu. ";
+    assert!(no_room[0].starts_with(words), "{no_room:?}");
+    let retried = "ns/unlucky: running Bind plugin \"DefaultBinder\": bad luck";
+    assert_eq!(failures(&view.backoff), [retried]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -68,6 +68,8 @@ struct Entry {
     condition: Option<Condition>,
     /// `None`: whatever it says.
     nominated: Option<Option<Name>>,
+    /// The condition of the last failure, if it will never be written.
+    refused: Option<Condition>,
     stage: Stage,
     /// Writes have failed since the last that did not.
     trouble: Option<Trouble>,
@@ -96,6 +98,9 @@ struct Shown {
     nominated: Option<Name>,
 }
 
+/// The reason of the condition that the API server itself gives pods with
+/// scheduling gates: nobody tried to schedule them.
+const GATED: &str = "SchedulingGated";
 /// How long a binding waits for what is being written to its pod's status.
 const SETTLING: Duration = Duration::from_secs(5);
 
@@ -123,6 +128,7 @@ impl StatusBoard {
             current,
             condition: None,
             nominated: None,
+            refused: None,
             stage: Stage::Idle,
             trouble: None,
         };
@@ -145,7 +151,18 @@ impl StatusBoard {
         self.want(uid, |entry| {
             let condition = Condition { reason: reason.name().to_owned(), message: message.into() };
             entry.condition = Some(condition);
+            entry.refused = None;
         });
+    }
+
+    /// Why a pending pod was not scheduled the last time, as far as is known:
+    /// also when that is not in its status yet, or never will be, or is there
+    /// from before this scheduler ran. Costs a look-up and a copy of the text.
+    pub(crate) fn last_failure(&self, uid: &PodUid) -> Option<String> {
+        let pods = self.pods.lock();
+        let Entry { condition, refused, current, .. } = pods.entries.get(uid)?;
+        let last = condition.as_ref().or(refused.as_ref()).or(current.condition.as_ref())?;
+        (last.reason != GATED).then(|| last.message.clone())
     }
 
     /// The pod's nominated node should be this one, or none.
@@ -296,8 +313,10 @@ impl StatusBoard {
     fn gave_up(&self, write: &Write) {
         let mut pods = self.pods.lock();
         let Some(entry) = pods.entries.get_mut(&write.uid) else { return };
-        if entry.condition == write.condition {
-            entry.condition = None;
+        if entry.condition == write.condition
+            && let Some(condition) = entry.condition.take()
+        {
+            entry.refused = Some(condition);
         }
         if entry.nominated == write.nominated {
             entry.nominated = None;

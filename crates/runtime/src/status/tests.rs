@@ -199,6 +199,54 @@ async fn a_pod_with_a_node_is_of_no_interest() {
     assert!(bench.scenario.requests().is_empty());
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_last_failure_is_what_the_status_says_until_there_is_a_later_one() {
+    let with = |status: &str, reason: &str| {
+        json!({"conditions": [{"type": "PodScheduled", "status": status, "reason": reason,
+                               "message": "of the status"}]})
+    };
+    let cases = [
+        (json!({}), None),
+        (with("False", "Unschedulable"), Some("of the status")),
+        (with("False", "SchedulerError"), Some("of the status")),
+        (with("False", "SchedulingGated"), None),
+        (with("True", ""), None),
+    ];
+    for (status, expected) in cases {
+        let bench = Bench::new(status.clone(), vec![step(PATCH, ok())]);
+        let last = || bench.board.last_failure(&bench.uid);
+        assert_eq!(last().as_deref(), expected, "{status}");
+        bench.board.nominate(&bench.uid, None);
+        assert_eq!(last().as_deref(), expected, "{status}");
+        bench.board.failed(&bench.uid, FailureReason::SchedulerError, "later");
+        assert_eq!(last().as_deref(), Some("later"), "at once: {status}");
+        bench.scenario.finished().await;
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!(last().as_deref(), Some("later"), "when it is written: {status}");
+        bench.saw(Some("n"), with("False", "Unschedulable"));
+        assert_eq!(last(), None, "it has a node: {status}");
+    }
+    assert_eq!(StatusBoard::default().last_failure(&PodUid::from("x")), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_failure_is_known_although_its_write_was_refused() {
+    let steps = vec![step(PATCH, refusal(403, "Forbidden")), step(PATCH, refusal(422, "Invalid"))];
+    let bench = Bench::new(shown("a"), steps);
+    bench.failed("b");
+    sleep(Duration::from_secs(1)).await;
+    bench.board.nominate(&bench.uid, Some("n".into()));
+    bench.scenario.finished().await;
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(bench.board.last_failure(&bench.uid).as_deref(), Some("b"));
+    // This is what the status says anyway.
+    bench.failed("a");
+    assert_eq!(bench.board.last_failure(&bench.uid).as_deref(), Some("a"));
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(bench.board.last_failure(&bench.uid).as_deref(), Some("a"));
+    assert_eq!(bench.scenario.requests().len(), 2);
+}
+
 /// The answers after which the same write may succeed.
 fn passing(n: usize) -> Answer {
     match n % 6 {

@@ -126,7 +126,10 @@ impl Inspector {
             let bindings = BindingsView::of(moment, limit);
             (queue, nominations, bindings, ClusterView::of(moment, limit))
         };
-        let (queue, nominations, bindings, cluster) = self.answer(patience, views).await?;
+        let (mut queue, nominations, bindings, cluster) = self.answer(patience, views).await?;
+        if let Some(board) = self.board() {
+            queue.explain(&board);
+        }
         // Writing it takes longer than gathering it, and nobody waits here.
         let unsynced = match self.unsynced() {
             Some(kinds) if kinds.is_empty() => "everything that is watched is known".to_owned(),

@@ -1,11 +1,15 @@
 //! The pods without a node, and those on their way to one.
 
+use std::time::Duration;
+
 use serde::Serialize;
+use steersman_api::key::PodUid;
 use steersman_api::time::Time;
 use steersman_core::{BindingState, Place, PodState};
 
-use super::{Limit, Page};
-use crate::inspect::Moment;
+use super::{AskError, Limit, Page};
+use crate::inspect::{Inspector, Moment};
+use crate::status::StatusBoard;
 
 /// The queue.
 #[derive(Clone, Debug, Serialize)]
@@ -49,6 +53,12 @@ pub struct QueuedPod {
     /// What keeps it out of the queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gate: Option<String>,
+    /// Why it was not scheduled the last time: the message of its condition
+    /// `PodScheduled`, in the reference's words, also when it is not written
+    /// yet or is from before this scheduler ran. None for a pod that was never
+    /// tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_failure: Option<String>,
     /// The event that brought it back the last time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub woken_by_event: Option<String>,
@@ -61,8 +71,9 @@ pub struct QueuedPod {
 }
 
 impl QueueView {
-    /// The queue, up to `limit` pods of each part.
-    pub fn of(moment: Moment<'_>, limit: Limit) -> Self {
+    /// The queue, up to `limit` pods of each part, still without why they failed:
+    /// see [`QueueView::explain`].
+    pub(super) fn of(moment: Moment<'_>, limit: Limit) -> Self {
         let Moment { scheduler, now } = moment;
         let page = |place| {
             let pods = scheduler.queued(place).map(|state| QueuedPod::of(&state, now));
@@ -74,6 +85,17 @@ impl QueueView {
             unschedulable: page(Place::Unschedulable),
             gated: page(Place::Gated),
             in_flight: page(Place::InFlight),
+        }
+    }
+
+    /// Adds why the pods failed. Not for the scheduling thread: that is spared
+    /// copying the texts, and waits for one look-up at the most.
+    pub(super) fn explain(&mut self, board: &StatusBoard) {
+        let Self { active, backoff, unschedulable, gated, in_flight } = self;
+        for page in [active, backoff, unschedulable, gated, in_flight] {
+            for pod in &mut page.items {
+                pod.last_failure = board.last_failure(&PodUid::from(&*pod.uid));
+            }
         }
     }
 
@@ -103,10 +125,27 @@ impl QueuedPod {
             backoff_seconds: (backs_off && !left.is_zero()).then_some(left.as_secs_f64()),
             rejected_by: state.rejected_by.clone(),
             gate: state.gate.map(str::to_owned),
+            last_failure: None,
             woken_by_event: state.woken_by.map(|(event, _)| event.to_string()),
             woken_by_plugin: state.woken_by.map(|(_, plugin)| plugin).filter(|p| !p.is_empty()),
             nominated_node: state.nominated.map(ToString::to_string),
         }
+    }
+}
+
+impl Inspector {
+    /// The queue, up to `limit` pods of each part. Why a pod failed is looked up
+    /// after the scheduling thread has answered: it may be of a later attempt
+    /// than the rest.
+    ///
+    /// # Errors
+    /// When no scheduler runs, or it does not come to answer in time.
+    pub async fn queue(&self, patience: Duration, limit: Limit) -> Result<QueueView, AskError> {
+        let mut view = self.answer(patience, move |moment| QueueView::of(moment, limit)).await?;
+        if let Some(board) = self.board() {
+            view.explain(&board);
+        }
+        Ok(view)
     }
 }
 

@@ -1,14 +1,19 @@
 //! The views of a scheduler that a test drives.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use expect_test::expect;
 use serde_json::{Value, json};
 use steersman_api::decode::kind_row;
+use steersman_api::object::ClusterObject;
 use steersman_api::time::Time;
-use steersman_core::{Event, Scheduler, Setup};
+use steersman_core::{Event, FailureReason, Scheduler, Setup};
 use steersman_framework::observer::Unobserved;
 
 use super::*;
 use crate::inspect::Moment;
+use crate::status::StatusBoard;
 
 fn scheduler(objects: &[(&str, Value)]) -> Scheduler {
     let registry = steersman_plugins::table::in_tree();
@@ -59,26 +64,89 @@ fn the_queue_says_where_each_pod_stands_and_why() {
     let now = Time::from_start(Duration::from_millis(250));
     let moment = Moment { scheduler: &scheduler, now };
     let view = QueueView::of(moment, Limit::default());
-    expect![[r"
+    expect![[r#"
         active: 1
-          POD       UID        PRIORITY  ATTEMPTS  KNOWN  BACKOFF  NOMINATED  WOKEN  WHY
-          ns/later  uid-later  0         0         0.2s   -        -          -      -
+          POD       UID        PRIORITY  ATTEMPTS  KNOWN  BACKOFF  NOMINATED  WOKEN  WHY  LAST FAILURE
+          ns/later  uid-later  0         0         0.2s   -        -          -      -    -
         backoff: 0
         unschedulable: 1
-          POD     UID      PRIORITY  ATTEMPTS  KNOWN  BACKOFF  NOMINATED  WOKEN  WHY
-          ns/big  uid-big  2         1         0.2s   0.8s     -          -      NodeResourcesFit
+          POD     UID      PRIORITY  ATTEMPTS  KNOWN  BACKOFF  NOMINATED  WOKEN  WHY               LAST FAILURE
+          ns/big  uid-big  2         1         0.2s   0.8s     -          -      NodeResourcesFit  -
         gated: 1
-          POD       UID        PRIORITY  ATTEMPTS  KNOWN  BACKOFF  NOMINATED  WOKEN  WHY
-          ns/gated  uid-gated  0         0         0.2s   -        -          -      waiting for scheduling gates: [wait]
+          POD       UID        PRIORITY  ATTEMPTS  KNOWN  BACKOFF  NOMINATED  WOKEN  WHY                                   LAST FAILURE
+          ns/gated  uid-gated  0         0         0.2s   -        -          -      waiting for scheduling gates: [wait]  -
         in flight: 1
-          POD   UID    PRIORITY  ATTEMPTS  KNOWN  BACKOFF  NOMINATED  WOKEN  WHY
-          ns/a  uid-a  3         1         0.2s   -        -          -      -
-    "]]
+          POD   UID    PRIORITY  ATTEMPTS  KNOWN  BACKOFF  NOMINATED  WOKEN  WHY  LAST FAILURE
+          ns/a  uid-a  3         1         0.2s   -        -          -      -    -
+    "#]]
     .assert_eq(&view.text());
     let json = serde_json::to_value(&view).expect("it is plain data");
     assert_eq!(json["unschedulable"]["total"], 1);
     assert_eq!(json["unschedulable"]["items"][0]["rejectedBy"], json!(["NodeResourcesFit"]));
     assert_eq!(json["gated"]["items"][0]["pod"], "ns/gated");
+}
+
+/// A board that knows a pod of [`busy`] and why it failed.
+fn knows(board: &StatusBoard, name: &str, message: &str) {
+    let (kind, json) = pod(name, "1", &json!({}));
+    let object = kind_row("v1", kind).expect("a kind").decode(&json).expect("a good pod").object;
+    let ClusterObject::Pod(pod) = object else { panic!("not a pod") };
+    board.saw(&pod, &json);
+    board.failed(&pod.uid, FailureReason::SchedulerError, message);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_queue_and_the_dump_tell_why_each_pod_failed_in_one_line() {
+    let scheduler = busy();
+    let board = Arc::new(StatusBoard::default());
+    let long = format!("{}\u{1F980}|", "\u{E9}".repeat(999));
+    knows(&board, "big", "0/1 nodes are available: 1 Insufficient cpu.");
+    knows(&board, "later", "running Bind plugin \"B\": it says\r\nns/x  \u{1b}[2J");
+    knows(&board, "a", &long);
+    let inspector = Inspector::default();
+    let mut desk = inspector.desk();
+    desk.begin(BTreeSet::new(), &board);
+    let answering = async {
+        for _ in 0..2 {
+            // Whoever asks is polled first.
+            desk.answer(Moment { scheduler: &scheduler, now: Time::ZERO });
+            tokio::task::yield_now().await;
+        }
+        std::future::pending::<()>().await;
+    };
+    let asking = async {
+        let view = inspector.queue(PATIENCE, Limit::default()).await;
+        (view, inspector.dump(PATIENCE, Limit::default()).await)
+    };
+    let (view, dump) = tokio::select! {
+        biased;
+        answers = asking => answers,
+        () = answering => unreachable!("it never ends"),
+    };
+    let (view, dump) = (view.expect("an answer"), dump.expect("an answer"));
+    let text = view.text();
+    assert!(dump.contains(&text), "{dump}");
+    let (most, in_flight) = text.split_once("in flight").expect("the last part");
+    expect![[r#"
+        active: 1
+          POD       UID        PRIORITY  ATTEMPTS  KNOWN  BACKOFF  NOMINATED  WOKEN  WHY  LAST FAILURE
+          ns/later  uid-later  0         0         0.0s   -        -          -      -    running Bind plugin "B": it says  ns/x   [2J
+        backoff: 0
+        unschedulable: 1
+          POD     UID      PRIORITY  ATTEMPTS  KNOWN  BACKOFF  NOMINATED  WOKEN  WHY               LAST FAILURE
+          ns/big  uid-big  2         1         0.0s   1.0s     -          -      NodeResourcesFit  0/1 nodes are available: 1 Insufficient cpu.
+        gated: 1
+          POD       UID        PRIORITY  ATTEMPTS  KNOWN  BACKOFF  NOMINATED  WOKEN  WHY                                   LAST FAILURE
+          ns/gated  uid-gated  0         0         0.0s   -        -          -      waiting for scheduling gates: [wait]  -
+    "#]]
+    .assert_eq(most);
+    let cut = format!("-      -    {}\u{1F980}\u{2026}\n", "\u{E9}".repeat(999));
+    assert!(in_flight.ends_with(&cut), "{in_flight}");
+
+    let json = serde_json::to_value(&view).expect("it is plain data");
+    let first = |part: &str| json[part]["items"][0].get("lastFailure").cloned();
+    assert_eq!(first("inFlight"), Some(json!(long)), "the whole of it");
+    assert_eq!(first("gated"), None);
 }
 
 #[test]
@@ -180,7 +248,7 @@ fn readiness_names_what_is_missing() {
     assert_eq!(sync.check(), Err(Unsynced::NotStarted));
     assert_eq!(sync.clone().ready_on_standby().check(), Ok(()));
     let desk = inspector.desk();
-    desk.begin(["pods", "nodes"].into());
+    desk.begin(["pods", "nodes"].into(), &Arc::default());
     let error = sync.check().expect_err("nothing is known");
     assert_eq!(error.to_string(), "not known completely yet: nodes, pods");
     assert_eq!(desk.synced("nodes"), 1);

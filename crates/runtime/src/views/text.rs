@@ -4,6 +4,10 @@ use std::fmt::Write;
 
 use super::{BindingsView, ClusterView, NodeDetail, NominationsView, Page, QueueView, Requests};
 
+/// So many characters of a message are shown, about as many as an event has room
+/// for. What is cut off is in the JSON.
+const MESSAGE: usize = 1000;
+
 /// Rows of cells, aligned in columns.
 struct Table {
     rows: Vec<Vec<String>>,
@@ -67,11 +71,34 @@ fn or_dash(text: Option<&str>) -> String {
     text.filter(|text| !text.is_empty()).unwrap_or("-").to_owned()
 }
 
+/// A message as a cell: in one line, lest it looks like more rows, and cut.
+fn in_one_line(message: &str) -> String {
+    let mut line: String = message
+        .chars()
+        .map(|char| if char.is_control() { ' ' } else { char })
+        .take(MESSAGE)
+        .collect();
+    if message.chars().nth(MESSAGE).is_some() {
+        line.push('\u{2026}');
+    }
+    line
+}
+
 impl QueueView {
-    /// As tables.
+    /// As tables, one line a pod. Messages are cut after 1,000 characters.
     pub fn text(&self) -> String {
-        let head =
-            ["POD", "UID", "PRIORITY", "ATTEMPTS", "KNOWN", "BACKOFF", "NOMINATED", "WOKEN", "WHY"];
+        let head = [
+            "POD",
+            "UID",
+            "PRIORITY",
+            "ATTEMPTS",
+            "KNOWN",
+            "BACKOFF",
+            "NOMINATED",
+            "WOKEN",
+            "WHY",
+            "LAST FAILURE",
+        ];
         let mut text = String::new();
         for (title, page) in self.parts() {
             section(&mut text, title, page, &head, |pod| {
@@ -90,6 +117,7 @@ impl QueueView {
                     or_dash(pod.nominated_node.as_deref()),
                     or_dash(woken.as_deref()),
                     or_dash(Some(&why)),
+                    or_dash(pod.last_failure.as_deref().map(in_one_line).as_deref()),
                 ]
             });
         }

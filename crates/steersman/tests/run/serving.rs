@@ -4,8 +4,11 @@ use std::net::TcpListener;
 use std::path::Path;
 
 use http::{Method, Request};
+use k8s_openapi::api::core::v1::Pod;
 use kube::Client;
+use kube::api::{Api, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::json;
 
 use crate::playground::{Playground, wait_for};
 use crate::process::{Process, Scratch, steersman};
@@ -65,6 +68,12 @@ async fn probes_are_for_all_and_pages_for_those_whom_the_api_server_lets() {
     wait_for("readiness", &log, async || get(&unknown, "/readyz").await.0 == 200).await;
     playground.create_pod("a", "default-scheduler").await;
     wait_for("pod", &log, async || playground.is_bound("a").await).await;
+    create_pod_for_no_node(&playground).await;
+    let no_room = "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.";
+    wait_for("attempt", &log, async || {
+        get(&known, "/debug/steersman/queue").await.1.contains(no_room)
+    })
+    .await;
 
     for path in ["/healthz", "/livez", "/readyz"] {
         assert_eq!(get(&unknown, path).await.0, 200, "{path}");
@@ -85,12 +94,14 @@ async fn probes_are_for_all_and_pages_for_those_whom_the_api_server_lets() {
         ("/flagz", &format!("secure-port={port}")),
         ("/statusz", "kube-scheduler statusz"),
         ("/debug/flags/v", ""),
-        ("/debug/steersman/queue", ""),
+        ("/debug/steersman/queue", no_room),
+        ("/debug/steersman/queue?output=json", no_room),
         ("/debug/steersman/nominated?output=json", "{"),
         ("/debug/steersman/bindings", ""),
         ("/debug/steersman/cluster?output=json&limit=1", "\"n\""),
         ("/debug/steersman/node?name=n", "a"),
         ("/debug/steersman/dump", "everything that is watched is known"),
+        ("/debug/steersman/dump", no_room),
         ("/livez/scheduling-thread", "ok"),
     ];
     for (path, part) in pages {
@@ -105,6 +116,19 @@ async fn probes_are_for_all_and_pages_for_those_whom_the_api_server_lets() {
     for query in ["output=xml", "limit=0", "unknown"] {
         assert_eq!(get(&known, &format!("/debug/steersman/queue?{query}")).await.0, 400, "{query}");
     }
+}
+
+async fn create_pod_for_no_node(playground: &Playground) {
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "nowhere" },
+        "spec": {
+            "nodeSelector": { "disk": "none" },
+            "containers": [{ "name": "main", "image": "busybox" }],
+        },
+    });
+    let pod: Pod = serde_json::from_value(pod).expect("the pod is valid");
+    let pods: Api<Pod> = Api::default_namespaced(playground.client.clone());
+    pods.create(&PostParams::default(), &pod).await.expect("the pod is created");
 }
 
 /// A second replica, which does not lead, is well and ready all the same.

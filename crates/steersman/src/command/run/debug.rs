@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use steersman_api::name::Name;
+use steersman_runtime::Inspector;
 use steersman_runtime::views::{
     AskError, BindingsView, ClusterView, Limit, NodeDetail, NominationsView, PATIENCE, QueueView,
 };
-use steersman_runtime::{Inspector, Moment};
 use steersman_serving::{Page, PageError, PageRequest, Reply, Site, SiteError};
 
 use super::Later;
@@ -24,14 +24,17 @@ pub(super) fn pages(site: Site, inspector: &Inspector) -> Result<Site, SiteError
 }
 
 /// A view that a page can show.
-trait View: Serialize + Send + 'static {
-    fn of(moment: Moment<'_>, limit: Limit) -> Self;
+trait View: Serialize + Send + Sized + 'static {
+    fn look(
+        inspector: &Inspector,
+        limit: Limit,
+    ) -> impl Future<Output = Result<Self, AskError>> + Send;
     fn text(&self) -> String;
 }
 
 impl View for QueueView {
-    fn of(moment: Moment<'_>, limit: Limit) -> Self {
-        Self::of(moment, limit)
+    async fn look(inspector: &Inspector, limit: Limit) -> Result<Self, AskError> {
+        inspector.queue(PATIENCE, limit).await
     }
 
     fn text(&self) -> String {
@@ -40,8 +43,8 @@ impl View for QueueView {
 }
 
 impl View for NominationsView {
-    fn of(moment: Moment<'_>, limit: Limit) -> Self {
-        Self::of(moment, limit)
+    async fn look(inspector: &Inspector, limit: Limit) -> Result<Self, AskError> {
+        inspector.answer(PATIENCE, move |moment| Self::of(moment, limit)).await
     }
 
     fn text(&self) -> String {
@@ -50,8 +53,8 @@ impl View for NominationsView {
 }
 
 impl View for BindingsView {
-    fn of(moment: Moment<'_>, limit: Limit) -> Self {
-        Self::of(moment, limit)
+    async fn look(inspector: &Inspector, limit: Limit) -> Result<Self, AskError> {
+        inspector.answer(PATIENCE, move |moment| Self::of(moment, limit)).await
     }
 
     fn text(&self) -> String {
@@ -60,8 +63,8 @@ impl View for BindingsView {
 }
 
 impl View for ClusterView {
-    fn of(moment: Moment<'_>, limit: Limit) -> Self {
-        Self::of(moment, limit)
+    async fn look(inspector: &Inspector, limit: Limit) -> Result<Self, AskError> {
+        inspector.answer(PATIENCE, move |moment| Self::of(moment, limit)).await
     }
 
     fn text(&self) -> String {
@@ -83,8 +86,7 @@ impl<V: View> Page for ViewPage<V> {
         Box::pin(async {
             only(request, &["limit", "output"])?;
             let (limit, wants_json) = (limit(request)?, wants_json(request)?);
-            let view = self.inspector.answer(PATIENCE, move |moment| V::of(moment, limit)).await;
-            let view = view.map_err(unavailable)?;
+            let view = V::look(&self.inspector, limit).await.map_err(unavailable)?;
             if wants_json { Reply::json(&view) } else { Ok(Reply::text(view.text())) }
         })
     }
@@ -173,6 +175,7 @@ mod tests {
     use steersman_api::time::Time;
     use steersman_config::Config;
     use steersman_core::{Scheduler, Setup};
+    use steersman_runtime::Moment;
 
     use super::*;
 
