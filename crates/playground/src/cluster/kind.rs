@@ -7,7 +7,9 @@ use k8s_openapi::api::{apps::v1 as apps_v1, batch::v1 as batch_v1, coordination:
 use k8s_openapi::api::{core::v1 as core_v1, policy::v1 as policy_v1, storage::v1 as storage_v1};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde_json::Value;
+use steersman_api::problem::{FieldPath, Problem, ProblemKind};
+use steersman_api::wire::WireObject;
 
 use super::store::{Key, Store};
 use super::world::World;
@@ -107,6 +109,22 @@ impl Kind {
     }
 }
 
+/// Reads a typed object. Fields that the type does not have are no mistake:
+/// newer API servers send some.
+///
+/// # Errors
+/// The first value that is not of the type's form.
+pub(crate) fn read<K: WireObject>(value: &Value) -> Result<K, Problem> {
+    let mut problems = Vec::new();
+    let object = K::from_json(value, &mut problems);
+    problems.retain(|problem| problem.kind != ProblemKind::UnknownField);
+    match (problems.into_iter().next(), object) {
+        (None, Some(object)) => Ok(object),
+        (Some(problem), _) => Err(problem),
+        (None, None) => Err(Problem::new(&FieldPath::root(), "cannot be read")),
+    }
+}
+
 /// A kind of which a copy is held.
 pub trait Watched:
     Metadata<Ty = ObjectMeta>
@@ -114,7 +132,7 @@ pub trait Watched:
     + Debug
     + PartialEq
     + Serialize
-    + DeserializeOwned
+    + WireObject
     + Send
     + Sync
     + 'static
@@ -180,5 +198,26 @@ impl Watched for core_v1::Pod {
 
     fn node(&self) -> Option<&str> {
         self.spec.as_ref()?.node_name.as_deref().filter(|name| !name.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn unknown_fields_are_read_over_and_wrong_values_are_named() {
+        let cases = [
+            (json!({"metadata": {"name": "a", "new": 1}, "later": {}}), Ok("a")),
+            (json!({"spec": {"nodeName": 3}}), Err("spec.nodeName: found 3, allowed: a string")),
+            (json!("a"), Err("found \"a\", allowed: an object")),
+        ];
+        for (value, expected) in cases {
+            let name = |pod: core_v1::Pod| pod.metadata.name.unwrap_or_default();
+            let read = read(&value).map(name).map_err(|problem| problem.to_string());
+            assert_eq!(read.as_deref().map_err(String::as_str), expected, "{value}");
+        }
     }
 }

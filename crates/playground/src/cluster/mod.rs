@@ -6,6 +6,7 @@ mod store;
 mod world;
 
 pub use addresses::Addresses;
+pub(crate) use kind::read;
 pub use kind::{Kind, Watched};
 pub use store::{Change, Key, Store, controller_of, uid};
 pub use world::{News, Seen, World};

@@ -3,9 +3,10 @@
 use k8s_openapi::api::{apps::v1 as apps_v1, batch::v1 as batch_v1, coordination::v1 as lease_v1};
 use k8s_openapi::api::{core::v1 as core_v1, policy::v1 as policy_v1, storage::v1 as storage_v1};
 use serde_json::Value;
+use steersman_api::problem::Problem;
 
 use super::addresses::Addresses;
-use super::kind::{Kind, Watched};
+use super::kind::{Kind, Watched, read};
 use super::store::{Change, Key, Store, uid};
 
 /// A copy of the cluster's objects.
@@ -98,7 +99,7 @@ pub enum News {
 impl World {
     /// Takes in one piece of news. The error is of an object that is not of
     /// its kind's form; everything else has been taken in.
-    pub fn apply(&mut self, news: News) -> (Vec<Seen>, Vec<serde_json::Error>) {
+    pub fn apply(&mut self, news: News) -> (Vec<Seen>, Vec<Problem>) {
         let kind = match &news {
             News::Listed(kind, ..)
             | News::Observed(kind, _)
@@ -134,7 +135,7 @@ impl World {
         &mut self,
         news: News,
         wrap: fn(Change<K>) -> Seen,
-    ) -> (Vec<Seen>, Vec<serde_json::Error>) {
+    ) -> (Vec<Seen>, Vec<Problem>) {
         let store = K::store_mut(self);
         let decode = |mut value: Value| {
             // Nobody here reads who owns which field, which is half of a small
@@ -142,7 +143,7 @@ impl World {
             if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
                 metadata.remove("managedFields");
             }
-            serde_json::from_value::<K>(value)
+            read::<K>(&value)
         };
         let changes = match news {
             News::Listed(_, items, version) => {

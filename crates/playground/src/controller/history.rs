@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::runtime::RawExtension;
 use serde_json::{Value, json};
 
-use crate::cluster::{Key, Watched, World};
+use crate::cluster::{Key, Watched, World, read};
 use crate::engine::plan::{Call, Part, Plan};
 use crate::workload::{claim, owner_reference, template_hash};
 
@@ -59,7 +59,7 @@ pub(super) fn of<O: Watched>(
 pub(super) fn template_of(revision: &ControllerRevision) -> Option<PodTemplateSpec> {
     let mut template = revision.data.as_ref()?.0.pointer("/spec/template")?.clone();
     template.as_object_mut()?.remove("$patch");
-    serde_json::from_value(template).ok()
+    read(&template).ok()
 }
 
 /// Deletes the oldest revisions beyond the limit that no pod has.

@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, NodeStatus};
-use serde_json::Value;
 
 use super::status::report;
+use crate::cluster::read;
 use crate::manifests::{Manifest, ManifestError};
 
 /// Takes the nodes among manifests as new ones: with their labels, taints and
@@ -20,15 +20,11 @@ pub(crate) fn nodes(
     let is_node = |m: &Manifest| m.object["kind"] == "Node" && m.object["apiVersion"] == "v1";
     let manifests = manifests.into_iter().filter(is_node);
     manifests
-        .map(|Manifest { origin, object }| match decode(object) {
+        .map(|Manifest { origin, object }| match read(&object) {
             Ok(node) => Ok((origin, refreshed(node, now))),
             Err(error) => Err(ManifestError::NoObject { origin, message: error.to_string() }),
         })
         .collect()
-}
-
-fn decode(object: Value) -> Result<Node, serde_json::Error> {
-    serde_json::from_value(object)
 }
 
 fn refreshed(mut node: Node, now: Timestamp) -> Node {

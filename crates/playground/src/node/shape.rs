@@ -50,10 +50,23 @@ pub(crate) fn complete(status: &mut NodeStatus, name: &str, address: Option<&str
     if status.allocatable.is_none() {
         status.allocatable.clone_from(&status.capacity);
     }
+    // Somebody wrote an extended resource into the capacity: as a kubelet does,
+    // the node offers all of it.
+    let new = unoffered(status);
+    status.allocatable.get_or_insert_default().extend(new);
     status.node_info.get_or_insert_with(|| system_info(name));
     status.daemon_endpoints.get_or_insert(NodeDaemonEndpoints {
         kubelet_endpoint: Some(DaemonEndpoint { port: 10250 }),
     });
+}
+
+/// What the node has and says nothing about to those who look for room.
+pub(crate) fn unoffered(status: &NodeStatus) -> Vec<(String, Quantity)> {
+    let offered = |name: &String| {
+        status.allocatable.as_ref().is_some_and(|allocatable| allocatable.contains_key(name))
+    };
+    let has = status.capacity.iter().flatten().filter(|(name, _)| !offered(name));
+    has.map(|(name, amount)| (name.clone(), amount.clone())).collect()
 }
 
 fn node(name: &str, number: usize, now: Timestamp) -> Node {

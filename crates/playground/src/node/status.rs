@@ -112,5 +112,41 @@ fn is_complete(node: &Node) -> bool {
     status.addresses.iter().flatten().any(internal)
         && status.capacity.is_some()
         && status.allocatable.is_some()
+        && shape::unoffered(status).is_empty()
         && status.node_info.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::cluster::Kind;
+    use crate::controller::bench::Bench;
+
+    #[test]
+    fn an_extended_resource_added_to_the_capacity_can_be_allocated() {
+        let cases = [
+            (json!({"capacity": {"example.com/gpu": "4"}}), Some("4"), "15872Mi"),
+            // What the node keeps for itself, or what is broken, stays so.
+            (
+                json!({
+                    "capacity": {"example.com/gpu": "4"},
+                    "allocatable": {"example.com/gpu": "3", "memory": "1Gi"},
+                }),
+                Some("3"),
+                "1Gi",
+            ),
+            (json!({"capacity": {"memory": "20Gi"}}), None, "15872Mi"),
+        ];
+        for (status, gpus, memory) in cases {
+            let mut bench = Bench::new(1);
+            bench.patch(Kind::Node, "node-1", json!({ "status": status.clone() }));
+            let node: Node = bench.get("node-1");
+            let allocatable = node.status.and_then(|status| status.allocatable).unwrap();
+            let amount = |name: &str| allocatable.get(name).map(|quantity| quantity.0.as_str());
+            assert_eq!(amount("example.com/gpu"), gpus, "{status}");
+            assert_eq!(amount("memory"), Some(memory), "{status}");
+        }
+    }
 }

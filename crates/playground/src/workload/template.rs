@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use steersman_api::wire::template_text;
 
 use super::ownership::owner_reference;
 use crate::cluster::Watched;
@@ -46,8 +47,7 @@ pub(crate) fn labelled(template: &PodTemplateSpec, key: &str, value: &str) -> Po
 /// What tells the template from others. With `collisions`, another such name
 /// for the same template.
 pub(crate) fn template_hash(template: &PodTemplateSpec, collisions: Option<i32>) -> String {
-    // An object of the API always has a JSON form.
-    let mut text = serde_json::to_string(template).unwrap_or_default();
+    let mut text = template_text(template);
     if let Some(n) = collisions {
         text.push_str(&n.to_string());
     }

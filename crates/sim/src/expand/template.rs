@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1 as core_v1;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use steersman_api::wire::template_text;
 
 use super::{key, names};
 
@@ -88,6 +89,5 @@ pub(super) fn add_labels(
 
 /// What tells the template from others.
 pub(super) fn hash(template: &core_v1::PodTemplateSpec) -> String {
-    // An object of the API always has a JSON form.
-    names::template_hash(&serde_json::to_string(template).unwrap_or_default())
+    names::template_hash(&template_text(template))
 }
