@@ -17,7 +17,7 @@ print("created:", name.startswith("from-python-"))
 
 seen = []
 stream = watch.Watch()
-for event in stream.stream(core.list_namespaced_pod, "default", label_selector="app=py", timeout_seconds=20):
+for event in stream.stream(core.list_namespaced_pod, "default", label_selector="app=py", timeout_seconds=60):
     seen.append(event["type"])
     if event["object"].status.phase == "Running":
         stream.stop()

@@ -59,10 +59,13 @@ def until(what, look):
 
 
 def query(prometheus, expression):
-    url = prometheus + "/api/v1/query?query=" + urllib.parse.quote(expression)
+    status, reply = get(prometheus + "/api/v1/query?query=" + urllib.parse.quote(expression))
+    if status != 200:
+        # So it says while it starts.
+        raise OSError("Prometheus answers %d: %s" % (status, reply))
     return {
         result["metric"].get("job", ""): result["value"][1]
-        for result in json.loads(get(url)[1])["data"]["result"]
+        for result in json.loads(reply)["data"]["result"]
     }
 
 
@@ -120,11 +123,13 @@ def main(scratch, started):
          "--web.listen-address", "127.0.0.1:%d" % port],
         stdout=log, stderr=log))
     prometheus = "http://127.0.0.1:%d" % port
-    until("three targets", lambda: len(query(prometheus, "up")) == 3)
-    until("metrics", lambda: query(prometheus, "scheduler_schedule_attempts_total"))
-    print("up:", json.dumps(query(prometheus, "up"), sort_keys=True))
+    # A scrape may take no more than its interval: on a busy machine one may fail.
+    expected = {"allowed": "1", "anonymous": "0", "forbidden": "0"}
+    up = until("the targets", lambda: [up for up in [query(prometheus, "up")] if up == expected])
+    print("up:", json.dumps(up[0], sort_keys=True))
     scheduled = 'scheduler_schedule_attempts_total{result="scheduled",profile="default-scheduler"}'
-    print("scheduled:", json.dumps(query(prometheus, scheduled)))
+    counted = until("metrics", lambda: query(prometheus, scheduled))
+    print("scheduled:", json.dumps(counted))
     groups = json.loads(get(prometheus + "/api/v1/rules")[1])["data"]["groups"]
     rules = [rule for group in groups for rule in group["rules"]]
     broken = [rule["name"] for rule in rules if rule["health"] == "err"]

@@ -14,6 +14,8 @@
 //! An argument says how many seconds the lease lasts (15 if there is none): how
 //! long the others wait for one that does not answer any more.
 //!
+//! Ctrl-C and SIGTERM end it in order: another one works at its next look.
+//!
 //! Three things make it right. The work runs under the election, so that it is
 //! dropped when the lease is lost. Its client has a fence, so that a replica that
 //! was frozen between a decision and a write does not write any more. And the
@@ -30,6 +32,7 @@ use kube::client::ClientBuilder;
 use kube::{Client, Config as KubeConfig};
 use serde_json::{Value, json};
 use steersman_leader_election::{Config, Election, Leadership, Observer, Timing, unique_identity};
+use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 const PATH: &str = "/api/v1/namespaces/default/configmaps";
@@ -69,16 +72,27 @@ async fn serve(name: &str, seconds: u32) -> anyhow::Result<()> {
     let election =
         Election::new(Client::try_from(kube.clone())?, config)?.with_observer(Arc::new(announcer));
 
-    // One after the other, and not `Election::run`, to stop cleanly at Ctrl-C.
+    // SIGTERM is how Kubernetes ends a container; whoever is its first process and
+    // does not listen for it is killed 30 seconds later, and the lease runs out.
+    let mut terminated = signal(SignalKind::terminate())?;
+    let stop = async {
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminated.recv() => {}
+        }
+    };
+    tokio::pin!(stop);
+
+    // One after the other, and not `Election::run`, to stop cleanly when asked to.
     let mut term = tokio::select! {
         term = election.acquire() => term,
-        _ = tokio::signal::ctrl_c() => return Ok(()),
+        () = &mut stop => return Ok(()),
     };
     let work = count(name, kube, term.leadership());
     let outcome = tokio::select! {
         // An error if the lease is lost, or if the work fails.
         outcome = term.hold(work) => outcome?,
-        _ = tokio::signal::ctrl_c() => Ok(()),
+        () = &mut stop => Ok(()),
     };
     // Here the work has ended, so another may begin at once.
     term.release().await;

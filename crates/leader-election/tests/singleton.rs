@@ -1,11 +1,14 @@
 //! The example, twice, against the embedded API server: the one that works is
-//! frozen until the other one works, and goes on; then the other one is killed.
+//! frozen until the other one works, and goes on; then the other one is killed, and
+//! those that come after it are asked to end.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::{Api, Client};
 use steersman_apiserver::{ApiServer, Auth, Config, Tls};
 use tokio::net::TcpListener;
 use tokio::time::{interval, timeout};
@@ -91,12 +94,25 @@ async fn within(what: &str, mut is_true: impl FnMut() -> bool) {
     assert!(timeout(PATIENCE, wait).await.is_ok(), "waited in vain for {what}");
 }
 
+/// Asks the only one that runs to end, which gives the lease back then.
+async fn ends_in_order(replica: &mut Replica, signal: &str, client: &Client) {
+    within("it to count", || replica.numbers().len() >= 2).await;
+    replica.signal(signal);
+    let status = replica.ends().await;
+    assert!(status.success(), "after {signal} {status}: {}", replica.said());
+    let leases = Api::<Lease>::namespaced(client.clone(), "default");
+    let lease = leases.get("singleton").await.expect("the lease exists");
+    let holder = lease.spec.and_then(|spec| spec.holder_identity);
+    assert_eq!(holder.as_deref(), Some(""), "the lease is free after {signal}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_examples_one_works_at_a_time() {
     let resources = steersman_apikinds::resources();
     let server = ApiServer::new(Config { resources, ..Config::default() });
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port is free");
     let address = listener.local_addr().expect("it is bound");
+    let client = Client::new(server.service(), "default");
     tokio::spawn(async move {
         server.serve(listener, Tls::Off, Auth::trusting(), std::future::pending()).await
     });
@@ -129,15 +145,17 @@ async fn of_two_examples_one_works_at_a_time() {
     assert!(said.contains(" works no more"), "{said}");
     assert!(endings.iter().any(|words| said.contains(words)), "{said}");
 
-    let third = Replica::start(&scratch, "third");
+    let mut third = Replica::start(&scratch, "third");
     second.process.kill().expect("it runs");
     second.ends().await;
     within("the third to count", || third.numbers().len() >= 2).await;
-    third.signal("-INT");
-    let mut third = third;
-    assert!(third.ends().await.success(), "it was asked to end: {}", third.said());
+    // As Kubernetes ends a container, and as a terminal does.
+    ends_in_order(&mut third, "-TERM", &client).await;
+    let mut fourth = Replica::start(&scratch, "fourth");
+    ends_in_order(&mut fourth, "-INT", &client).await;
 
-    let numbers = [first.numbers(), second.numbers(), third.numbers()].concat();
+    let replicas = [&first, &second, &third, &fourth];
+    let numbers = replicas.map(Replica::numbers).concat();
     let ascends = numbers.windows(2).all(|pair| pair[0] < pair[1]);
     assert!(ascends, "two counted at the same time: {numbers:?}");
     let _ = fs::remove_dir_all(&scratch);

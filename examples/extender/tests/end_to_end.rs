@@ -86,6 +86,16 @@ impl Cluster {
         self.pods().create(&PostParams::default(), &pod).await.expect("it is created");
     }
 
+    /// A pod for nodes with these labels, that takes next to nothing.
+    async fn pod_for(&self, name: &str, labels: Value) {
+        let resources = json!({"requests": {"cpu": "1m"}});
+        let containers = json!([{"name": "c", "image": "i", "resources": resources}]);
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+                         "spec": {"containers": containers, "nodeSelector": labels}});
+        let pod: Pod = serde_json::from_value(pod).expect("a pod");
+        self.pods().create(&PostParams::default(), &pod).await.expect("it is created");
+    }
+
     /// Where the pods are; those without a node are left out.
     async fn places(&self) -> BTreeMap<String, String> {
         let pods = self.pods().list(&ListParams::default()).await.expect("a list").items;
@@ -155,6 +165,10 @@ async fn nodes_are_refused_preferred_and_counted_by_the_extender() {
     cluster.node("plain", json!({"annotations": {"example.com/gpus": "2"}})).await;
     cluster.until_at("first", "plain").await;
     cluster.node("fast", json!({"labels": {"example.com/tier": "fast"}})).await;
+    // Pods and nodes come by different watches: the scheduler knows the node when
+    // a pod is there that fits nowhere else.
+    cluster.pod_for("scout", json!({"example.com/tier": "fast"})).await;
+    cluster.until_at("scout", "fast").await;
     cluster.pod("second", json!({"cpu": "1"}), None).await;
     cluster.until_at("second", "fast").await;
 
@@ -178,7 +192,7 @@ async fn nodes_are_refused_preferred_and_counted_by_the_extender() {
     cluster.annotate_node("plain", "example.com/gpus", "3").await;
     cluster.until_at(refused, "plain").await;
     let summary = cluster.stop().await;
-    assert_eq!(summary.bound, 5);
+    assert_eq!(summary.bound, 6);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use steersman_apimachinery::error::ApiError;
+use steersman_apimachinery::resource::Resource;
 
 use super::{FOREGROUND, ORPHAN, Writer, is_immortal, namespaces};
 use crate::clock::rfc3339;
@@ -43,6 +44,21 @@ pub(crate) enum Deleted {
     Waiting(Arc<Stored>),
 }
 
+/// Classes of pods without which a cluster does not work. Pods name them, so
+/// kube-apiserver does not let them go.
+const SYSTEM_PRIORITY_CLASSES: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
+
+/// Why nobody may delete the object of this name, in the words of kube-apiserver;
+/// or `None` if it is like others.
+fn why_it_stays(resource: &Resource, name: &str) -> Option<&'static str> {
+    if namespaces::are_namespaces(resource) && is_immortal(name) {
+        return Some("this namespace may not be deleted");
+    }
+    let is_class = (resource.group, resource.plural) == ("scheduling.k8s.io", "priorityclasses");
+    let stays = is_class && SYSTEM_PRIORITY_CLASSES.contains(&name);
+    stays.then_some("this is a system priority class and cannot be deleted")
+}
+
 impl Writer<'_> {
     /// Deletes an object, or begins to.
     pub(crate) fn delete(
@@ -52,8 +68,7 @@ impl Writer<'_> {
         options: &DeleteOptions,
     ) -> Result<Deleted, ApiError> {
         let (resource, table) = (self.entry.resource, self.table()?);
-        if namespaces::are_namespaces(resource) && is_immortal(name) {
-            let why = "this namespace may not be deleted";
+        if let Some(why) = why_it_stays(resource, name) {
             return Err(ApiError::forbidden(resource, name, why));
         }
         loop {

@@ -23,12 +23,14 @@ fn failure(lab: &Lab, does: Does, patience: Duration) -> String {
     let answer = extender.filter(&a_pod(), &one.iter().collect::<Vec<_>>());
     let error = answer.expect_err("the server misbehaves");
     let took = started.elapsed();
-    assert!(took < patience + Duration::from_secs(5), "{took:?}");
+    assert!(took < patience + SLACK, "{took:?}");
     error.to_string().replace(&server.port.to_string(), "PORT")
 }
 
 const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(200);
+/// By how much a busy machine may exceed a limit: less than waiting without one.
+const SLACK: Duration = Duration::from_secs(30);
 
 #[track_caller]
 fn check_answer(body: &str, expected: &str) {
@@ -154,7 +156,7 @@ fn every_verb_is_bounded() {
         extender.preempt(&pod, &[]).unwrap_err(),
         lab.block_on(extender.bind(&pod, &node)).unwrap_err(),
     ];
-    assert!(started.elapsed() < Duration::from_secs(5));
+    assert!(started.elapsed() < SLACK);
     for (error, verb) in errors.iter().zip(["prioritize", "preempt", "bind"]) {
         let url = format!("/sample/{verb}\": no complete answer within 200ms");
         assert!(error.to_string().ends_with(&url), "{error}");
@@ -171,7 +173,7 @@ fn names_that_do_not_resolve_are_failures() {
     let started = Instant::now();
     let answer = extender.filter(&a_pod(), &one.iter().collect::<Vec<_>>());
     assert!(answer.unwrap_err().to_string().starts_with("Post \"http://no-such-host.invalid/x/"));
-    assert!(started.elapsed() < Duration::from_secs(5));
+    assert!(started.elapsed() < SLACK);
 }
 
 #[test]

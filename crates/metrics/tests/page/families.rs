@@ -100,6 +100,34 @@ fn families_are_the_references_or_absent_for_a_reason() {
     }
 }
 
+#[test]
+fn every_family_stands_in_the_guides() {
+    let guide = |file: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(file);
+        fs::read_to_string(path).expect("a guide")
+    };
+    let (parity, guide) = (guide("parity.md"), guide("metrics.md"));
+    // In backticks: a name, or the begin of names with a star behind.
+    let table: Vec<&str> = parity.split('`').skip(1).step_by(2).collect();
+    let is_told = |name: &str| {
+        let begins =
+            |entry: &&str| entry.strip_suffix('*').is_some_and(|part| name.starts_with(part));
+        table.iter().any(|entry| *entry == name || begins(entry))
+    };
+    let reference = reference();
+    let missing: Vec<&str> =
+        reference.metrics.iter().map(|entry| entry.name.as_str()).filter(|n| !is_told(n)).collect();
+    assert_eq!(missing, Vec::<&str>::new(), "in docs/parity.md");
+
+    let metrics = SchedulerMetrics::new(Options::default());
+    let ours = metrics.definitions().iter().map(|definition| definition.name);
+    let ours = ours.filter(|name| name.starts_with("steersman_"));
+    let has =
+        |name: &str| [format!("`{name}`"), format!("`{name}{{")].iter().any(|n| guide.contains(n));
+    let missing: Vec<&str> = ours.filter(|name| !has(name)).collect();
+    assert_eq!(missing, Vec::<&str>::new(), "in docs/metrics.md");
+}
+
 struct Refuses;
 
 impl Extender for Refuses {

@@ -249,12 +249,13 @@ async fn the_last_failure_is_known_although_its_write_was_refused() {
 
 /// The answers after which the same write may succeed.
 fn passing(n: usize) -> Answer {
-    match n % 6 {
+    match n % 7 {
         0 => refusal(500, "InternalError"),
         1 => refusal(429, "TooManyRequests"),
         2 => refusal(503, "ServiceUnavailable"),
         3 => Answer::Break,
         4 => refusal(409, "Conflict"),
+        5 => refusal(410, "Gone"),
         _ => Answer::Silence,
     }
 }

@@ -70,7 +70,8 @@ impl StatusWriter {
 }
 
 /// A conflict is somebody else's write at the same moment, or another pod of
-/// the same name, of which the watch will tell.
+/// the same name, of which the watch will tell. Only something between us and
+/// the API server answers a write with 410, and hardly for good.
 fn is_worth_another_try(error: &CallError) -> bool {
-    error.may_pass() || error.code() == 409
+    error.may_pass() || matches!(error.code(), 409 | 410)
 }

@@ -34,8 +34,9 @@ const LEASE: Duration = Duration::from_secs(4);
 /// it sees.
 const RETRY: Duration = Duration::from_millis(1_100);
 /// What a machine that is busy with other tests may add: two processes and the
-/// server have to be woken, and a request may be refused by the proxy.
-const MARGIN: Duration = Duration::from_millis(1_500);
+/// server have to be woken, and a request may be refused by the proxy. How long
+/// takeovers take exactly is tested in virtual time, in `leader-election`.
+const MARGIN: Duration = Duration::from_secs(4);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What happens to whoever leads.
@@ -111,8 +112,7 @@ impl World {
 
     /// Lets the leader suffer while the pods of the range arrive.
     async fn suffer(&mut self, trouble: Trouble, pods: Range<usize>) {
-        self.revive();
-        let (leader, holder) = self.leader().expect("somebody led already");
+        let (leader, holder) = self.living_leader().await;
         if trouble == Trouble::Freeze {
             // A request that passed the fence before the process was frozen may
             // leave it afterwards: for that there is time between the renew
@@ -167,15 +167,31 @@ impl World {
         self.replicas[frozen].replace();
     }
 
+    /// The replica that leads, and as whom. What ended is started anew before.
+    async fn living_leader(&mut self) -> (usize, String) {
+        loop {
+            let (leader, holder) = self.leader().expect("somebody led already");
+            if !self.revive().contains(&leader) {
+                return (leader, holder);
+            }
+            // The lock still names the process that ended, and the one in its
+            // place leads no more than the others.
+            self.next_leader(&holder).await;
+        }
+    }
+
     /// On a machine that stands still for seconds a replica may lose its lease
-    /// without our doing, and ends, as it should.
-    fn revive(&mut self) {
-        for replica in &mut self.replicas {
+    /// without our doing, and ends, as it should. Returns those.
+    fn revive(&mut self) -> Vec<usize> {
+        let mut revived = Vec::new();
+        for (n, replica) in self.replicas.iter_mut().enumerate() {
             if let Some(with_success) = replica.ended() {
                 assert!(!with_success, "{} ended without a reason", replica.name);
                 replica.replace();
+                revived.push(n);
             }
         }
+        revived
     }
 
     /// All writes of the lock in order, with the replica that each one is of.
@@ -240,16 +256,16 @@ impl World {
         for pair in self.writes().windows(2) {
             let ((_, old), (_, new)) = (&pair[0], &pair[1]);
             if old.holder != new.holder {
-                takeovers.push(new.at - old.at);
+                // From before the last renewal to after the takeover, and what
+                // is surely within: an answer may be late.
+                takeovers.push((new.answered - old.asked, new.asked - old.answered));
             }
         }
         assert!(takeovers.len() >= expected, "{} takeovers", takeovers.len());
-        // Both moments are of the answers, which may be late.
-        let early = Duration::from_millis(500);
-        for took in &takeovers {
-            assert!(*took > LEASE - early, "the lease was taken after {took:?}: {takeovers:?}");
+        for (most, least) in &takeovers {
+            assert!(*most >= LEASE, "the lease was taken after {most:?}: {takeovers:?}");
             let limit = LEASE + RETRY + MARGIN;
-            assert!(*took < limit, "a takeover took {took:?}: {takeovers:?}");
+            assert!(*least < limit, "a takeover took {least:?}: {takeovers:?}");
         }
     }
 }

@@ -85,8 +85,10 @@ pub(crate) struct LeaseWrite {
     pub(crate) revision: u64,
     /// Whom it names since.
     pub(crate) holder: String,
-    /// When the API server had answered.
-    pub(crate) at: Instant,
+    /// Before the API server was asked.
+    pub(crate) asked: Instant,
+    /// When it had answered.
+    pub(crate) answered: Instant,
 }
 
 impl Proxy {
@@ -213,9 +215,10 @@ impl State {
         let path = request.uri().path().to_owned();
         let writes_lease = path.starts_with("/apis/coordination.k8s.io/")
             && matches!(*request.method(), Method::POST | Method::PUT);
+        let asked = Instant::now();
         let response = self.server.service().oneshot(request).await;
         let response = response.map_err(|error| format!("the API server failed: {error}"))?;
-        let at = Instant::now();
+        let answered = Instant::now();
         let (head, body) = response.into_parts();
         let body = body.map_err(BoxError::from);
         if head.status.is_success() && path.ends_with("/binding") {
@@ -227,7 +230,8 @@ impl State {
             self.counts.lock().leases.push(LeaseWrite {
                 revision: text(&lease["metadata"]["resourceVersion"]).parse()?,
                 holder: text(&lease["spec"]["holderIdentity"]),
-                at,
+                asked,
+                answered,
             });
             let body = Full::from(body).map_err(|never: Infallible| match never {});
             return Ok(Response::from_parts(head, body.boxed_unsync()));

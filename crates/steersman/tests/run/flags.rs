@@ -1,5 +1,6 @@
 //! What flags do that need no API server.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use expect_test::expect_file;
@@ -123,6 +124,26 @@ fn help_shows_the_groups_and_the_features() {
     for flag in include_str!("flags.txt").lines() {
         assert!(help.contains(flag), "{flag} is not in the help");
     }
+    let level = help.lines().skip_while(|line| !line.contains("-v, --v ")).nth(1);
+    assert!(level.is_some_and(|text| text.contains("from 2 on the pods")), "{level:?}");
+}
+
+#[test]
+fn every_flag_stands_in_the_table_of_parity() {
+    let page = include_str!("../../../../docs/parity.md");
+    let flags = page.split("\n## ").find(|section| section.starts_with("Flags\n"));
+    let flags = flags.expect("a section about flags");
+    let help = output(steersman(), &["run", "--help"]);
+    let help = String::from_utf8_lossy(&help.stdout);
+    let shown = help.lines().map(str::trim).filter(|line| line.starts_with('-'));
+    let names = shown.chain(include_str!("flags.txt").lines()).flat_map(str::split_whitespace);
+    let names = names.filter_map(|word| word.strip_prefix("--"));
+    let ends = |c: char| !c.is_ascii_alphanumeric() && c != '-';
+    let names: BTreeSet<&str> = names.filter_map(|name| name.split(ends).next()).collect();
+    assert!(names.len() > 60, "{names:?}");
+    let has = |name: &&&str| flags.contains(&format!("`--{name}`"));
+    let missing: Vec<&&str> = names.iter().filter(|name| !has(name)).collect();
+    assert!(missing.is_empty(), "docs/parity.md does not tell of {missing:?}");
 }
 
 #[test]

@@ -7,12 +7,13 @@
 //! $ kubectl get nodes
 //!     NAME  STATUS  …         (the expected output, indented)
 //!     => exit 1               (the exit code, unless it is 0)
-//! ~ kubectl get pods          (repeated for up to 30 s until it prints this)
+//! ~ kubectl get pods          (repeated for up to 60 s until it prints this)
 //! ```
 //!
 //! Controllers and nodes work while the commands run, so what a `kubectl get`
 //! or `kubectl describe` prints may be a moment behind: these are repeated for
-//! up to 5 s even without the `~`.
+//! up to 20 s even without the `~`. A machine that is busy takes long: no bound
+//! of a step is meant to be near to what it needs.
 
 use std::process::Command;
 use std::time::Duration;
@@ -25,9 +26,9 @@ use crate::e2e::tools::Tools;
 use crate::group::now;
 
 const INDENT: &str = "    ";
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// How long looking at objects may take to show what is expected.
-const READING: Duration = Duration::from_secs(5);
+const READING: Duration = Duration::from_secs(20);
 
 /// A script, and later what its commands really printed.
 pub(crate) struct Script {

@@ -130,3 +130,33 @@ async fn some_namespaces_stay() {
     assert_eq!(refused.json()["details"]["causes"][0]["reason"], "NamespaceTerminating");
     assert!(refused.refusal().starts_with("403 Forbidden: configmaps \"a\" is forbidden: unable"));
 }
+
+#[tokio::test]
+async fn system_priority_classes_stay() {
+    let harness = Harness::new();
+    let uri = "/apis/scheduling.k8s.io/v1/priorityclasses";
+    let cases = [
+        (
+            "system-node-critical",
+            2_000_001_000,
+            "403 Forbidden: priorityclasses.scheduling.k8s.io \"system-node-critical\" is \
+             forbidden: this is a system priority class and cannot be deleted",
+        ),
+        ("mine", 5, ""),
+    ];
+    for (name, value, refusal) in cases {
+        let class = json!({
+            "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+            "metadata": { "name": name }, "value": value,
+        });
+        harness.post(uri, &class).await;
+        let answer = harness.delete(&format!("{uri}/{name}")).await;
+        if refusal.is_empty() {
+            answer.ok();
+        } else {
+            assert_eq!(answer.refusal(), refusal);
+        }
+        let code = harness.get(&format!("{uri}/{name}")).await.code;
+        assert_eq!(code, if refusal.is_empty() { 404 } else { 200 }, "{name}");
+    }
+}

@@ -39,8 +39,8 @@ pub(in crate::command::run) struct LogFlags {
     /// text (klog's), json, or human, which kube-scheduler has not.
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = told::<Format>)]
     pub(in crate::command::run) logging_format: Format,
-    /// How much to log: from 4 on every attempt, from 7 on every detail. Pods
-    /// that are bound are always named.
+    /// How much to log: from 2 on the pods that were bound, from 4 on every
+    /// attempt, from 7 on every detail.
     #[arg(
         short = 'v',
         long = "v",
